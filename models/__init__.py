@@ -1,0 +1,1 @@
+"""Networks and model servers behind the ports."""

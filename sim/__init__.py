@@ -1,0 +1,1 @@
+"""Simulated worlds behind the Body port, and their scripted experts."""

@@ -1,0 +1,1 @@
+"""Control: chunk schedule, blending, limits, watchdog, arbitration."""

@@ -1,0 +1,54 @@
+"""The one exception tree: every error that a user can cause is a `StructRLError`.
+
+A message says what was wrong, what was got and what is allowed, in one line. The command line
+prints that line and exits with status 1; a node logs it, holds the arm and goes on.
+"""
+
+
+class StructRLError(Exception):
+    """Base of every error that a user's input or a failing device can cause."""
+
+
+class PlanSyntaxError(StructRLError):
+    """Text of a planner is no valid plan.
+
+    Attributes:
+        position: Character offset in the text where the fault was seen, or None.
+    """
+
+    def __init__(self, message: str, *, position: int | None = None) -> None:
+        """Keep the message and the place of the fault."""
+        super().__init__(message)
+        self.position = position
+
+
+class PlannerUnavailableError(StructRLError):
+    """A planner or monitor backend did not answer: refused, timed out or an error status."""
+
+
+class ParameterError(StructRLError):
+    """A parameter, argument or field of a document has a wrong name, type or value."""
+
+
+class StaleDataError(StructRLError):
+    """An observation, chunk or verdict is older (or newer) than its limit."""
+
+
+class CheckpointError(StructRLError):
+    """A checkpoint is missing, cut, of another architecture or of another action space."""
+
+
+class LimitError(StructRLError):
+    """A command is outside the limits of the robot or of the workspace."""
+
+
+class MessageError(StructRLError):
+    """A message breaks the contract: over-long array, NaN, wrong size."""
+
+
+class SimulationError(StructRLError):
+    """A simulated world is missing, unknown or failed."""
+
+
+class BagError(StructRLError):
+    """A recording is missing, cut or holds something unexpected."""

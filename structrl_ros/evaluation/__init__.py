@@ -1,0 +1,1 @@
+"""Evaluation: statistics with intervals, tables and reports."""

@@ -1,0 +1,1 @@
+"""Learning: GAE, group advantages, failure truncation."""

@@ -1,0 +1,1 @@
+"""Nodes: decode, one core call, encode."""

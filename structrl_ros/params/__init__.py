@@ -1,0 +1,1 @@
+"""Parameters: one validated dataclass a node, and node graphs."""

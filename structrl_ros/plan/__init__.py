@@ -1,0 +1,1 @@
+"""Plans: skill grammar, parsing, verifiable reward, the state machine of REVER's Algorithm 1."""

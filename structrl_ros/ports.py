@@ -1,0 +1,155 @@
+"""All ports: what the core asks of the world. Everything replaceable stands behind one of these.
+
+A fake in `test/fakes/` implements a port and checks its callers. Implementations say in their own
+docstring what they need (packages, a GPU, a server) and raise `structrl_ros.errors` only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+from typing import runtime_checkable
+
+from structrl_ros.types import ActionChunk
+from structrl_ros.types import BodySpec
+from structrl_ros.types import Episode
+from structrl_ros.types import Float32
+from structrl_ros.types import Float64
+from structrl_ros.types import Judgement
+from structrl_ros.types import Observation
+from structrl_ros.types import PlanRequest
+from structrl_ros.types import PolicySpec
+from structrl_ros.types import Proprioception
+from structrl_ros.types import StepOutcome
+from structrl_ros.types import Subtask
+from structrl_ros.types import TaskInfo
+from structrl_ros.types import UInt8
+
+
+@runtime_checkable
+class Clock(Protocol):
+    """Source of time; nodes pass their ROS clock, tests a hand-driven one."""
+
+    def now_ns(self) -> int:
+        """Return the time of the body in nanoseconds."""
+
+
+@runtime_checkable
+class Planner(Protocol):
+    """REVER's planner: a sentence (and an image) to the text of a plan, for `plan.parse`."""
+
+    name: str
+
+    def propose(self, request: PlanRequest) -> str:
+        """Return the text of a plan, blocking.
+
+        Raises:
+            PlannerUnavailableError: If the backend cannot be reached or answers with an error.
+            PlanSyntaxError: If the instruction cannot be turned into a plan (names nothing known).
+        """
+
+
+@runtime_checkable
+class Monitor(Protocol):
+    """REVER's Verify(s, o_start, o_now): has the subtask been done?"""
+
+    name: str
+
+    def verify(self, subtask: Subtask, start: Observation, now: Observation) -> Judgement:
+        """Return the judgement, blocking.
+
+        Raises:
+            PlannerUnavailableError: If the backend cannot be reached or answers with an error.
+            StaleDataError: If `now` lacks what the monitor looks at.
+        """
+
+
+@runtime_checkable
+class Policy(Protocol):
+    """A controller that gives chunks of actions."""
+
+    spec: PolicySpec
+
+    def reset(self, episode: Episode) -> None:
+        """Forget everything of the episode before; may load what the new one needs."""
+
+    def act(self, observation: Observation, subtask: Subtask, instruction: str) -> Float32:
+        """Return actions, shape (chunk_length, action_dimension), row 0 for the stamp."""
+
+    def close(self) -> None:
+        """Free devices and memory; a second call does nothing."""
+
+
+@runtime_checkable
+class Body(Protocol):
+    """A simulated world that is stepped one low-level action at a time."""
+
+    spec: BodySpec
+
+    def reset(self, task: str, seed: int, initial_state: int) -> TaskInfo:
+        """Set the scene; the same arguments give the same scene, always.
+
+        Raises:
+            SimulationError: If the task is unknown or the initial state does not exist.
+        """
+
+    def step(self, action: Float32) -> StepOutcome:
+        """Apply one action of shape (action_dimension,) for one control period."""
+
+    def hold_action(self) -> Float32:
+        """Return the action that keeps the arm and the gripper as they are."""
+
+    def proprioception(self, stamp_ns: int) -> Proprioception:
+        """Return the arm's own state, stamped by the caller's clock."""
+
+    def render(self, role: str) -> UInt8:
+        """Return the upright RGB image (H, W, 3) of a camera role; slow, call on demand."""
+
+    def simulator_state(self) -> Float64:
+        """Return the privileged state vector that `set_simulator_state` takes."""
+
+    def set_simulator_state(self, state: Float64) -> None:
+        """Set the world to a state of the same task, seed and initial state."""
+
+    def close(self) -> None:
+        """Free the world; a second call does nothing."""
+
+
+@runtime_checkable
+class ProgressModel(Protocol):
+    """The GRM: signed hops for pairs of frames with their history (Robo-Dopamine 2.0)."""
+
+    name: str
+
+    def hops(self, contexts: Sequence[object]) -> Float64:
+        """Return one hop in [-1, 1] for each context, shape (B,)."""
+
+
+@runtime_checkable
+class EventModel(Protocol):
+    """MART: where failure feedback on a failed rollout stops."""
+
+    name: str
+
+    def boundary(self, rollout: object) -> int | None:
+        """Return the chunk of the last unrecovered error, or None to keep all feedback."""
+
+
+@runtime_checkable
+class Camera(Protocol):
+    """A real camera behind a role."""
+
+    role: str
+
+    def read(self) -> tuple[int, UInt8]:
+        """Return the sensor time in nanoseconds and the newest RGB image (H, W, 3)."""
+
+
+@runtime_checkable
+class Teleop(Protocol):
+    """A device in an operator's hand."""
+
+    name: str
+
+    def read(self) -> ActionChunk | None:
+        """Return the operator's command, or None while the dead-man switch is released."""

@@ -1,0 +1,1 @@
+"""Progress: panels, signed hops, fusion, value-order correlation."""

@@ -1,0 +1,1 @@
+"""Recording: bags in and out, traces and films of a run."""

@@ -1,0 +1,1 @@
+"""Rewards: structured (gate, pace, cap), shaping, Robometer, the ledger."""

@@ -1,0 +1,1 @@
+"""Subtasks: grounding to predicates, demonstration durations, the tracker."""

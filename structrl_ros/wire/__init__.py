@@ -1,0 +1,1 @@
+"""Wire: topic names, QoS and codecs between messages and dataclasses."""
