@@ -6,12 +6,14 @@ docstring what they need (packages, a GPU, a server) and raise `structrl_ros.err
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from collections.abc import Sequence
 from typing import Protocol
 from typing import runtime_checkable
 
 from structrl_ros.types import ActionChunk
 from structrl_ros.types import BodySpec
+from structrl_ros.types import ChunkReward
 from structrl_ros.types import Episode
 from structrl_ros.types import Float32
 from structrl_ros.types import Float64
@@ -113,6 +115,18 @@ class Body(Protocol):
 
     def close(self) -> None:
         """Free the world; a second call does nothing."""
+
+
+@runtime_checkable
+class ChunkRewardModel(Protocol):
+    """A reward that is asked one chunk at a time; the tracker's side of `rewards.structured`."""
+
+    @property
+    def completed(self) -> frozenset[str]:
+        """Names that are done, those true at reset included."""
+
+    def step(self, truth: Collection[str], success: bool) -> ChunkReward:
+        """Return what the next chunk earns, from the names true at any step of it."""
 
 
 @runtime_checkable

@@ -333,6 +333,38 @@ class PlanRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class RewardRule:
+    """What StructRL pays for a task (Eq. 3 and 4); `rewards.structured` checks and applies it.
+
+    `stages` are names in order: every name of an earlier stage is a prerequisite of a later one.
+    `durations` maps a name to T_d in chunks. `beta` bounds one payment, `lambda_c` is paid once
+    at success. `pacing` is 'demo' (T_d), 'fixed' (half of beta) or 'uniform' (T_d is
+    `horizon_chunks` over the number of names). `cap` bounds the sum of intermediate payments.
+    """
+
+    stages: tuple[tuple[str, ...], ...]
+    durations: Mapping[str, float] = field(default_factory=dict)
+    beta: float = 0.6
+    lambda_c: float = 2.0
+    gating: bool = True
+    pacing: str = 'demo'
+    horizon_chunks: float | None = None
+    cap: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkReward:
+    """What one chunk earned: `events` are (name, paid) in the order of payment.
+
+    `value` is the sum of the payments in that order, then of `terminal` (lambda_c or 0).
+    """
+
+    value: float
+    events: tuple[tuple[str, float], ...]
+    terminal: float
+
+
+@dataclass(frozen=True, slots=True)
 class Judgement:
     """A monitor's answer before it gets a place in the plan."""
 
