@@ -1,0 +1,319 @@
+"""A synthetic run: dataclasses to CDR by rosbags, so that recording is tested without nodes."""
+
+from dataclasses import dataclass
+from dataclasses import field
+
+import numpy as np
+import pytest
+
+from structrl_ros.recording.bag_writer import BagWriter
+from structrl_ros.recording.bag_writer import TopicQos
+from structrl_ros.recording.message_types import message_types
+from structrl_ros.types import ActionChunk
+from structrl_ros.types import ChunkDone
+from structrl_ros.types import Episode
+from structrl_ros.types import Plan
+from structrl_ros.types import Predicates
+from structrl_ros.types import Reward
+from structrl_ros.types import Safety
+from structrl_ros.types import SafetyState
+from structrl_ros.types import Subtask
+from structrl_ros.types import SubtaskStatus
+from structrl_ros.types import Verdict
+
+OWN = 'structrl_msgs/msg/'
+SECOND = 1_000_000_000
+LATCHED = TopicQos(reliable=True, transient_local=True, depth=1)
+TOPICS = {
+    '/plan': (OWN + 'Plan', LATCHED),
+    '/episode': (OWN + 'Episode', LATCHED),
+    '/subtask': (OWN + 'SubtaskStatus', LATCHED),
+    '/safety': (OWN + 'Safety', LATCHED),
+    '/verdict': (OWN + 'Verdict', TopicQos(depth=100)),
+    '/reward': (OWN + 'Reward', TopicQos(depth=100)),
+    '/predicates': (OWN + 'Predicates', TopicQos(depth=100)),
+    '/chunk_done': (OWN + 'ChunkDone', TopicQos(depth=100)),
+    '/action_chunk': (OWN + 'ActionChunk', TopicQos(depth=1)),
+    '/observation/head/image': ('sensor_msgs/msg/Image', TopicQos(depth=5)),
+    '/clock': ('rosgraph_msgs/msg/Clock', TopicQos(reliable=False, depth=1)),
+    '/diagnostics': ('diagnostic_msgs/msg/DiagnosticArray', TopicQos(depth=10)),
+}
+
+
+def _new(msgtype, **fields):
+    return message_types().types[msgtype](**fields)
+
+
+def _time(stamp_ns):
+    return _new('builtin_interfaces/msg/Time', sec=stamp_ns // SECOND, nanosec=stamp_ns % SECOND)
+
+
+def _header(stamp_ns, frame=''):
+    return _new('std_msgs/msg/Header', stamp=_time(stamp_ns), frame_id=frame)
+
+
+def _subtask(s):
+    return _new(
+        OWN + 'Subtask',
+        id=s.id,
+        phrase=s.phrase,
+        verb=s.verb,
+        arguments=list(s.arguments),
+        stage=s.stage,
+    )
+
+
+def encode(value):
+    """Return the CDR bytes of a dataclass of `types`."""
+    name = OWN + type(value).__name__
+    fields = {f: getattr(value, f) for f in value.__dataclass_fields__ if f != 'stamp_ns'}
+    if isinstance(value, Plan):
+        fields['subtasks'] = [_subtask(s) for s in value.subtasks]
+    elif isinstance(value, Reward):
+        fields['terms'] = [_new(OWN + 'RewardTerm', name=n, value=v) for n, v in value.terms]
+    elif isinstance(value, Episode):
+        fields['phase'] = int(fields.pop('ended'))
+    elif isinstance(value, Safety):
+        fields['state'] = int(value.state)
+    elif isinstance(value, ActionChunk):
+        actions = fields.pop('actions')
+        fields['length'], fields['dimension'] = actions.shape
+        fields['data'] = actions.ravel()
+    elif isinstance(value, ChunkDone):
+        fields['executed'] = value.executed.ravel()
+    elif isinstance(value, Predicates):
+        fields['values'] = np.array(value.values, dtype=bool)
+    for key, item in fields.items():
+        if isinstance(item, tuple):
+            fields[key] = list(item)
+    fields = {'header': _header(value.stamp_ns), **fields}
+    return bytes(message_types().serialize_cdr(_new(name, **fields), name))
+
+
+def encode_image(stamp_ns, pixels):
+    """Return the CDR bytes of an rgb8 image."""
+    height, width, _ = pixels.shape
+    image = _new(
+        'sensor_msgs/msg/Image',
+        header=_header(stamp_ns, 'head_optical'),
+        height=height,
+        width=width,
+        encoding='rgb8',
+        is_bigendian=0,
+        step=3 * width,
+        data=np.ascontiguousarray(pixels).ravel(),
+    )
+    return bytes(message_types().serialize_cdr(image, 'sensor_msgs/msg/Image'))
+
+
+def encode_clock(stamp_ns):
+    clock = _new('rosgraph_msgs/msg/Clock', clock=_time(stamp_ns))
+    return bytes(message_types().serialize_cdr(clock, 'rosgraph_msgs/msg/Clock'))
+
+
+def encode_diagnostics(stamp_ns, name, level, message, values):
+    status = _new(
+        'diagnostic_msgs/msg/DiagnosticStatus',
+        level=level,
+        name=name,
+        message=message,
+        hardware_id='',
+        values=[_new('diagnostic_msgs/msg/KeyValue', key=k, value=v) for k, v in values.items()],
+    )
+    array = _new('diagnostic_msgs/msg/DiagnosticArray', header=_header(stamp_ns), status=[status])
+    return bytes(message_types().serialize_cdr(array, 'diagnostic_msgs/msg/DiagnosticArray'))
+
+
+def picture(share):
+    """Return a small scene: a disc that wanders from left to right as `share` goes 0 to 1."""
+    y, x = np.mgrid[0:96, 0:128]
+    pixels = np.empty((96, 128, 3), dtype=np.uint8)
+    pixels[..., 0] = 60 + x
+    pixels[..., 1] = 80 + y
+    pixels[..., 2] = 120
+    pixels[(x - 20 - 88 * share) ** 2 + (y - 48) ** 2 < 150] = (220, 60, 40)
+    return pixels
+
+
+@dataclass
+class SyntheticRun:
+    """Plays a made-up run of two objects into a bag; the numbers are chosen, not measured."""
+
+    chunks: int = 24
+    chunk_s: float = 0.4
+    done_at: tuple = (5, 11, 16, 22)
+    durations: tuple = (4.0, 6.0, 5.0, 6.0)
+    instruction: str = 'put both the alphabet soup and the tomato sauce in the basket'
+    success: bool = True
+    close: bool = True
+    sent: list = field(default_factory=list)
+    wall_ns: int = 1_700_000_000 * SECOND
+
+    def subtasks(self):
+        names = ('alphabet_soup', 'tomato_sauce')
+        found = []
+        for i, name in enumerate(names):
+            spoken = name.replace('_', ' ')
+            found.append(Subtask(f's{2 * i + 1}', f'grasp {spoken}', 'grasp', (name,), 2 * i))
+            found.append(
+                Subtask(
+                    f's{2 * i + 2}',
+                    f'place {spoken} in basket',
+                    'place',
+                    (name, 'basket'),
+                    2 * i + 1,
+                )
+            )
+        return tuple(found)
+
+    def write(self, directory):
+        """Write the run's bag to `directory/bag` and return the writer."""
+        writer = BagWriter(directory / 'bag', now_ns=lambda: self.wall_ns)
+        for topic, (msgtype, qos) in TOPICS.items():
+            writer.add_topic(topic, msgtype, qos)
+        self.writer = writer
+        self._play()
+        if self.close:
+            writer.close()
+        return writer
+
+    def _send(self, topic, data):
+        self.wall_ns += 1000
+        self.sent.append((topic, data))
+        self.writer.write(topic, data)
+
+    def _put(self, topic, value):
+        self._send(topic, encode(value))
+
+    def _play(self):
+        start, ids = SECOND, [s.id for s in self.subtasks()]
+        self._send('/clock', encode_clock(start))
+        self._put('/safety', Safety(start, SafetyState.OK, ''))
+        self._put('/episode', self._episode(start, ended=False))
+        self._send('/observation/head/image', encode_image(start, picture(0.0)))
+        self._put(
+            '/plan',
+            Plan(start, 1, self.instruction, self.subtasks(), '<soup> & then the sauce', 'rules'),
+        )
+        self._put('/subtask', SubtaskStatus(start, 1, 0, 1, ids[0], (), (ids[0],), tuple(ids[1:])))
+        total = 0.0
+        for k in range(1, self.chunks + 1):
+            total = self._chunk(k, start, ids, total)
+        end = start + int(self.chunks * self.chunk_s * SECOND)
+        self._put('/episode', self._episode(end, ended=True))
+
+    def _episode(self, stamp_ns, *, ended):
+        return Episode(
+            stamp_ns,
+            1,
+            ended,
+            'libero',
+            'libero_10/0',
+            self.instruction,
+            7,
+            3,
+            ended and self.success,
+            ('success' if self.success else 'horizon reached') if ended else '',
+            ('alphabet_soup', 'tomato_sauce', 'basket'),
+        )
+
+    def _chunk(self, k, start, ids, total):
+        before, after = (start + int(i * self.chunk_s * SECOND) for i in (k - 1, k))
+        actions = np.full((8, 7), 0.01 * k, dtype=np.float32)
+        self._put(
+            '/action_chunk',
+            ActionChunk(before, 1, k, 'policy', 'ee_delta_pose', 0.05, actions),
+        )
+        done = [d for d in self.done_at if d <= k]
+        success = self.success and k == self.chunks
+        for tick in range(1, 3):
+            stamp = before + tick * SECOND // 5
+            self._send('/clock', encode_clock(stamp))
+            index = min(len([d for d in self.done_at if d < k]), len(ids) - 1)
+            is_done = tick == 2 and k in self.done_at
+            self._put(
+                '/verdict',
+                Verdict(stamp, 1, index, ids[index], is_done, 0.9, 0.004, 'predicates'),
+            )
+        self._send('/observation/head/image', encode_image(after, picture(k / self.chunks)))
+        self._put('/predicates', self._predicates(k, after, success))
+        end = k == self.chunks
+        self._put(
+            '/chunk_done',
+            ChunkDone(
+                after, 1, k, 8, end and self.success, end and not self.success, success, actions
+            ),
+        )
+        terms = self._terms(k, success)
+        total += sum(v for _, v in terms)
+        self._put(
+            '/reward',
+            Reward(
+                after,
+                1,
+                k,
+                sum(v for _, v in terms),
+                terms,
+                total,
+                end and self.success,
+                end and not self.success,
+            ),
+        )
+        n = len(done)
+        self._put(
+            '/subtask',
+            SubtaskStatus(
+                after,
+                1,
+                k,
+                1,
+                ids[n] if n < len(ids) else '',
+                tuple(ids[:n]),
+                tuple(ids[n : n + 1]),
+                tuple(ids[n + 1 :]),
+            ),
+        )
+        if k == 9:
+            self._put('/safety', Safety(after, SafetyState.HOLD, 'no chunk for 0.11 s'))
+            self._send(
+                '/diagnostics',
+                encode_diagnostics(
+                    after, 'sim_node: chunks', 1, 'chunk 8 holds NaN: rejected', {'rejected': '1'}
+                ),
+            )
+        if k == 10:
+            self._put('/safety', Safety(after, SafetyState.OK, ''))
+        return total
+
+    def _predicates(self, k, stamp_ns, success):
+        names = (
+            'grasped alphabet_soup',
+            'in alphabet_soup basket',
+            'grasped tomato_sauce',
+            'in tomato_sauce basket',
+        )
+        values = tuple(k >= d for d in self.done_at)
+        return Predicates(stamp_ns, 1, k, 8 * k, names, values, success)
+
+    def _terms(self, k, success):
+        terms = []
+        if k in self.done_at:
+            i = self.done_at.index(k)
+            spent = k - (self.done_at[i - 1] if i else 0)
+            name = f'subtask {self.subtasks()[i].id}'
+            terms.append((name, 0.6 / (1.0 + spent / self.durations[i])))
+        if success:
+            terms.append(('success', 2.0))
+        return tuple(terms)
+
+
+@pytest.fixture
+def synthetic_run():
+    """The class of synthetic runs; a test makes its own."""
+    return SyntheticRun
+
+
+@pytest.fixture
+def encoders():
+    """Functions that turn dataclasses, images, clocks and diagnostics into CDR bytes."""
+    return {'message': encode, 'image': encode_image, 'clock': encode_clock, 'picture': picture}
