@@ -1,0 +1,58 @@
+"""Pictures of a scene: one offscreen OpenGL context, made on the first picture."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from structrl_ros.errors import SimulationError
+from structrl_ros.sim.libero.scene import LiberoScene
+from structrl_ros.types import UInt8
+
+
+class SceneCamera:
+    """Renders the cameras of a scene as LIBERO does, upright.
+
+    MuJoCo's `Renderer` already flips OpenGL's rows once; nothing else is turned.
+    """
+
+    def __init__(self, scene: LiberoScene, size: int) -> None:
+        """Open OpenGL on the calling thread.
+
+        Raises:
+            SimulationError: If OpenGL does not work on this machine.
+        """
+        import mujoco
+
+        self._scene = scene
+        self._thread = threading.get_ident()
+        self._options = mujoco.MjvOption()
+        self._options.geomgroup[0] = 0  # collision geoms, hidden in LIBERO too
+        scene.model.vis.global_.offwidth = size
+        scene.model.vis.global_.offheight = size
+        try:
+            self._renderer: Any = mujoco.Renderer(scene.model, size, size)
+        except Exception as error:  # MuJoCo and PyOpenGL raise whatever they like here
+            raise SimulationError(
+                f'no picture can be rendered ({type(error).__name__}: {error}); install libegl1 '
+                'and libgl1-mesa-dri, or libosmesa6 and set MUJOCO_GL=osmesa'
+            ) from error
+
+    def render(self, camera: str) -> UInt8:
+        """Return the picture of a MuJoCo camera, uint8 RGB (size, size, 3).
+
+        Raises:
+            SimulationError: If called from another thread than the one that opened OpenGL.
+        """
+        if threading.get_ident() != self._thread:
+            raise SimulationError('pictures must be rendered from the thread of the first one')
+        self._scene.environment._post_process()  # the stove's glow follows its knob
+        self._renderer.update_scene(self._scene.data, camera, self._options)
+        picture: UInt8 = self._renderer.render()
+        return picture
+
+    def close(self) -> None:
+        """Free the context; a second call does nothing."""
+        if self._renderer is not None:
+            self._renderer.close()
+        self._renderer = None
