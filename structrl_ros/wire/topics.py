@@ -1,0 +1,62 @@
+"""Names of the contract, each written once. Relative: a namespace is one arm or one world.
+
+The table with types, directions and QoS is in docs/architecture.md; `wire.qos` holds the profiles.
+"""
+
+from __future__ import annotations
+
+from structrl_ros.errors import ParameterError
+from structrl_ros.types import ROLES
+
+JOINT_STATES = 'observation/joint_states'
+EE_POSE = 'observation/ee_pose'
+WRENCH = 'observation/wrench'
+PREDICATES = 'predicates'
+ACTION_CHUNK = 'action_chunk'
+CHUNK_DONE = 'chunk_done'
+PLAN = 'plan'
+EPISODE = 'episode'
+SUBTASK = 'subtask'
+SAFETY = 'safety'
+VERDICT = 'verdict'
+REWARD = 'reward'
+PROGRESS = 'progress'
+INTERVENTION = 'intervention'
+PRIVILEGED_STATE = 'privileged/state'
+
+#: Graph-wide, hence absolute.
+CLOCK = '/clock'
+DIAGNOSTICS = '/diagnostics'
+
+RESET_EPISODE = 'reset_episode'
+RESET_SAFETY = 'reset_safety'
+EMERGENCY_STOP = 'emergency_stop'
+EXECUTE_TASK = 'execute_task'
+
+
+def image_topic(role: str) -> str:
+    """Return the topic of a camera role's images.
+
+    Raises:
+        ParameterError: If the role is none of the contract's.
+    """
+    return f'observation/{_known(role)}/image'
+
+
+def camera_info_topic(role: str) -> str:
+    """Return the topic of a camera role's intrinsics.
+
+    Raises:
+        ParameterError: If the role is none of the contract's.
+    """
+    return f'observation/{_known(role)}/camera_info'
+
+
+def _known(role: str) -> str:
+    if role not in ROLES:
+        raise ParameterError(f'unknown camera role {role!r}; known: {", ".join(ROLES)}')
+    return role
+
+
+IMAGES = tuple(image_topic(role) for role in ROLES)
+CAMERA_INFOS = tuple(camera_info_topic(role) for role in ROLES)
