@@ -23,6 +23,9 @@ UInt8 = NDArray[np.uint8]
 #: Camera roles of the contract; a policy names roles, never devices.
 ROLES = ('head', 'left_wrist', 'right_wrist')
 
+#: Name of the term that pays StructRL's lambda_c.
+SUCCESS_TERM = 'success'
+
 #: Who may be the source of a chunk.
 SOURCES = ('policy', 'teleop', 'expert', 'replay')
 
@@ -362,6 +365,11 @@ class ChunkReward:
     value: float
     events: tuple[tuple[str, float], ...]
     terminal: float
+
+    @property
+    def terms(self) -> tuple[tuple[str, float], ...]:
+        """Terms of the ledger: the events, then 'success' if it was paid."""
+        return (*self.events, (SUCCESS_TERM, self.terminal)) if self.terminal else self.events
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,1 @@
-"""Progress: panels, signed hops, fusion, value-order correlation."""
+"""Progress: panels, signed hops, fusion, visual order consistency (VOC)."""
