@@ -1,0 +1,105 @@
+"""`structrl demo`: the whole chain on one task, from nothing to a report."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from structrl_ros.cli.run import print_outcome
+from structrl_ros.cli.supervisor import Supervisor
+from structrl_ros.cli.timeline import Timeline
+from structrl_ros.cli.up import new_run_directory
+from structrl_ros.errors import SimulationError
+from structrl_ros.errors import StructRLError
+from structrl_ros.nodes.task_client import Outcome
+from structrl_ros.nodes.task_client import TaskClient
+from structrl_ros.params.graph import load_graph
+from structrl_ros.params.graph import process_environment
+
+#: Wall seconds for the nodes to come up; the simulator builds its scene in them.
+START_SECONDS = 180.0
+
+
+@dataclass(frozen=True)
+class DemoRequest:
+    """What to show: arguments of the graph `deploy`, a sentence ('' = the task's own), a limit."""
+
+    arguments: Mapping[str, str]
+    instruction: str
+    time_limit: float
+    run_directory: Path | None
+
+
+def run_demo(request: DemoRequest, console: Console) -> int:
+    """Start the graph, carry out the task, stop, write the report.
+
+    Returns:
+        The exit status: 0 if the task ended in success.
+
+    Raises:
+        StructRLError: If the graph does not come up.
+    """
+    began = time.monotonic()
+    directory = new_run_directory(request.run_directory)
+    graph = load_graph('deploy', {**request.arguments, 'record': str(directory / 'bag')})
+    timeline = Timeline(console)
+    supervisor = Supervisor(
+        graph.nodes,
+        log_directory=directory / 'log',
+        environment=process_environment(),
+        on_event=timeline.note,
+    )
+    names = ', '.join(node.name for node in graph.nodes)
+    console.print(f'[bold]structrl demo[/] [dim]{directory}[/]\nstarting {names}')
+    supervisor.start()
+    try:
+        outcome = _carry_out(request, supervisor, timeline, console)
+    finally:
+        killed = supervisor.stop()
+    if killed:
+        timeline.note(f'killed after not ending in time: {", ".join(killed)}', style='yellow')
+    print_outcome(outcome, timeline, console)
+    _report(directory, console)
+    console.print(f'[dim]{time.monotonic() - began:.0f} s in all[/]')
+    return 0 if outcome.success else 1
+
+
+def _carry_out(
+    request: DemoRequest, supervisor: Supervisor, timeline: Timeline, console: Console
+) -> Outcome:
+    watch = _watcher(supervisor)
+    with TaskClient(timeline.show, namespace='', watch=watch) as client:
+        with console.status('the simulator builds its scene...'):
+            episode = client.wait_for_episode(START_SECONDS)
+            client.wait_for_planner(START_SECONDS)
+            client.wait_for_subscribers(START_SECONDS)
+        instruction = request.instruction or episode.instruction
+        console.print(f'[bold]"{instruction}"[/]', highlight=False)
+        return client.execute(instruction, request.time_limit)
+
+
+def _watcher(supervisor: Supervisor) -> Callable[[], None]:
+    def watch() -> None:
+        dead = supervisor.poll()
+        if dead:
+            lines = supervisor.tail(dead[0])
+            raise SimulationError(f'{dead[0]} died for good; the end of its log:\n{lines}')
+
+    return watch
+
+
+def _report(directory: Path, console: Console) -> None:
+    from structrl_ros.recording.report import write_report
+
+    try:
+        with console.status('writing the report...'):
+            path = write_report(directory)
+    except StructRLError as error:
+        console.print(f'no report: {error}', style='red', markup=False)
+        return
+    console.print(f'report: {path}', highlight=False)

@@ -1,0 +1,181 @@
+"""The `structrl` command. Heavy imports happen inside the commands, so that help is instant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from structrl_ros.errors import StructRLError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode='rich',
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={'help_option_names': ['-h', '--help']},
+    help='A sentence to a Franka arm that does it, on the simulator, on the arm and on a bag.',
+    epilog='Start with [bold]structrl doctor[/], then [bold]structrl demo[/].',
+)
+bench = typer.Typer(
+    no_args_is_help=True, help='Measure: every number in the docs comes from here.'
+)
+app.add_typer(bench, name='bench')
+console = Console(soft_wrap=True)
+complaints = Console(stderr=True, soft_wrap=True)
+
+Assignments = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar='[KEY:=VALUE]...', help='Arguments of the graph, as ros2 launch has them.'
+    ),
+]
+RunDirectory = Annotated[
+    Path | None, typer.Option('--run-dir', help='Where the run is kept; default runs/<time>.')
+]
+
+
+def main() -> None:
+    """Run the command; a user's mistake ends with one line and status 1, never a traceback."""
+    try:
+        app()
+    except StructRLError as error:
+        complaints.print(f'structrl: {error}', style='red', markup=False, highlight=False)
+        raise SystemExit(1) from None
+
+
+@app.command()
+def up(
+    graph: Annotated[str, typer.Argument(help='Name in launch/graphs, or a YAML file.')],
+    assignments: Assignments = None,
+    run_dir: RunDirectory = None,
+) -> None:
+    """Start a graph of nodes and keep it up until Ctrl-C (the same as ros2 launch).
+
+    Example: [bold]structrl up deploy body:=kinematic lockstep:=true[/]
+    """
+    from structrl_ros.cli.up import keep_up
+
+    raise typer.Exit(keep_up(graph, assignments or [], run_dir, console))
+
+
+@app.command()
+def run(
+    instruction: Annotated[str, typer.Argument(help='What to do, in a sentence.')],
+    time_limit: Annotated[
+        float, typer.Option(help='Seconds of the body; 0: the planner node decides.')
+    ] = 0.0,
+    namespace: Annotated[str, typer.Option(help='Namespace of the arm or world.')] = '',
+) -> None:
+    """Have a running graph carry out a sentence; the timeline goes by as it happens.
+
+    Example: [bold]structrl run "put the alphabet soup in the basket"[/]
+    """
+    from structrl_ros.cli.run import run_instruction
+
+    raise typer.Exit(run_instruction(instruction, time_limit, namespace, console))
+
+
+@app.command()
+def demo(
+    body: Annotated[str, typer.Option(help='libero, or kinematic (no simulator needed).')] = (
+        'libero'
+    ),
+    task: Annotated[
+        str, typer.Option(help='Task by number or name, as long/0; default: the first.')
+    ] = '',
+    instruction: Annotated[
+        str, typer.Option(help="A sentence of your own; default: the task's.")
+    ] = '',
+    initial_state: Annotated[int, typer.Option(min=0, help='Initial state index.')] = 0,
+    seed: Annotated[int, typer.Option(min=0, help='Seed of the scene.')] = 0,
+    policy: Annotated[str, typer.Option(help='Policy: expert (privileged, scripted).')] = 'expert',
+    planner: Annotated[str, typer.Option(help='Planner: rules, or openai.')] = 'rules',
+    lockstep: Annotated[
+        bool, typer.Option('--lockstep', help='Simulator waits for the policy: reproducible.')
+    ] = False,
+    time_limit: Annotated[float, typer.Option(help='Seconds of the body; 0: default.')] = 0.0,
+    run_dir: RunDirectory = None,
+) -> None:
+    """Start everything, carry out one task, stop, and write a report.
+
+    Example: [bold]structrl demo --task long/4 --lockstep[/]
+    """
+    from structrl_ros.cli.demo import DemoRequest
+    from structrl_ros.cli.demo import run_demo
+
+    arguments = {
+        'body': body,
+        'seed': str(seed),
+        'initial_state': str(initial_state),
+        'policy': policy,
+        'planner': planner,
+        'lockstep': str(lockstep).lower(),
+    }
+    if task:
+        arguments['task'] = task
+    request = DemoRequest(arguments, instruction, time_limit, run_dir)
+    raise typer.Exit(run_demo(request, console))
+
+
+@app.command()
+def report(
+    run_dir: Annotated[Path, typer.Argument(help='A directory under runs/.')],
+) -> None:
+    """Write run.json, trace.json and report.html of a recorded run again."""
+    from structrl_ros.recording.report import write_report
+
+    console.print(f'report: {write_report(run_dir)}')
+
+
+@app.command()
+def doctor() -> None:
+    """Say what works on this machine, and how to mend what does not."""
+    from structrl_ros.cli.doctor import State
+    from structrl_ros.cli.doctor import examine
+
+    colours = {State.GOOD: 'green', State.MISSING: 'red', State.OPTIONAL: 'yellow'}
+    table = Table('what', 'state', 'detail', 'how to mend')
+    with console.status('looking around...'):
+        findings = examine()
+    for finding in findings:
+        colour = colours[finding.state]
+        state = f'[{colour}]{finding.state}[/]'
+        table.add_row(finding.subject, state, finding.detail, finding.remedy)
+    console.print(table)
+    missing = [f.subject for f in findings if f.state is State.MISSING]
+    if missing:
+        console.print(f'to mend: {", ".join(missing)}', style='red')
+        raise typer.Exit(1)
+    console.print('everything that is needed is here', style='green')
+
+
+@app.command()
+def score(
+    kind: Annotated[str, typer.Argument(help='What to score; a wrong name lists all kinds.')],
+    file: Annotated[str, typer.Argument(help='JSON document {"cases": [...]}, or - for stdin.')],
+) -> None:
+    """Score recorded rollouts, plans or progress without ROS (docs: scoring).
+
+    Example: [bold]structrl score structured_reward runs/latest/trace.json[/]
+    """
+    from structrl_ros.cli.score import score_command
+
+    raise typer.Exit(score_command(kind, file))
+
+
+@bench.command('core')
+def bench_core_command(
+    repeats: Annotated[int, typer.Option(min=1, help='Repetitions of each measurement.')] = 5,
+) -> None:
+    """CPU time of the numeric core beside plain implementations."""
+    from structrl_ros.cli.bench_core import print_bench_core
+
+    print_bench_core(repeats, console)
+
+
+if __name__ == '__main__':
+    main()

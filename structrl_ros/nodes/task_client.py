@@ -1,0 +1,195 @@
+"""A client of a running graph: waits for it, sends a sentence, hands every event to a listener."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+import rclpy
+from action_msgs.msg import GoalStatus
+from rclpy.action import ActionClient
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.signals import SignalHandlerOptions
+from structrl_msgs.action import ExecuteTask
+
+from structrl_ros.errors import StaleDataError
+from structrl_ros.errors import StructRLError
+from structrl_ros.types import ChunkDone
+from structrl_ros.types import Episode
+from structrl_ros.types import Plan
+from structrl_ros.types import Reward
+from structrl_ros.types import Safety
+from structrl_ros.types import SubtaskStatus
+from structrl_ros.types import Verdict
+from structrl_ros.wire import topics
+from structrl_ros.wire.body_codecs import episode_from_message
+from structrl_ros.wire.body_codecs import safety_from_message
+from structrl_ros.wire.chunk_codecs import chunk_done_from_message
+from structrl_ros.wire.plan_codecs import plan_from_message
+from structrl_ros.wire.plan_codecs import subtask_status_from_message
+from structrl_ros.wire.plan_codecs import verdict_from_message
+from structrl_ros.wire.qos import message_type
+from structrl_ros.wire.qos import recorder_qos
+from structrl_ros.wire.reward_codecs import reward_from_message
+from structrl_ros.wire.task_codecs import task_to_goal
+
+Event = Plan | Verdict | SubtaskStatus | Reward | Safety | Episode | ChunkDone
+
+_EVENTS: dict[str, Callable[[Any], Event]] = {
+    topics.PLAN: plan_from_message,
+    topics.VERDICT: verdict_from_message,
+    topics.SUBTASK: subtask_status_from_message,
+    topics.REWARD: reward_from_message,
+    topics.SAFETY: safety_from_message,
+    topics.EPISODE: episode_from_message,
+    topics.CHUNK_DONE: chunk_done_from_message,
+}
+#: Wall seconds for a planner to acknowledge a cancellation.
+_CANCEL_SECONDS = 0.8
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a task ended."""
+
+    success: bool
+    reason: str
+    episode_return: float
+    replans: int
+
+
+class TaskClient:
+    """Use as a context manager; one task at a time.
+
+    Args:
+        listener: Called with every event of the graph, in the order of arrival.
+        namespace: Namespace of the arm or world.
+        watch: Called about ten times a second while waiting; may raise to give up.
+    """
+
+    def __init__(
+        self,
+        listener: Callable[[Event], None],
+        *,
+        namespace: str = '',
+        watch: Callable[[], None] | None = None,
+    ) -> None:
+        self._listener = listener
+        self._watch = watch or (lambda: None)
+        self._episode: Episode | None = None
+        self._context = Context()
+        rclpy.init(context=self._context, signal_handler_options=SignalHandlerOptions.NO)
+        self._node = rclpy.create_node(
+            'task_client', namespace=namespace or None, context=self._context
+        )
+        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor.add_node(self._node)
+        self._action = ActionClient(self._node, ExecuteTask, topics.EXECUTE_TASK)
+        for topic, decode in _EVENTS.items():
+            self._subscribe(topic, decode)
+
+    def __enter__(self) -> TaskClient:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._executor.shutdown()
+        self._node.destroy_node()
+        rclpy.try_shutdown(context=self._context)
+
+    def wait_for_episode(self, limit_s: float) -> Episode:
+        """Return the body's episode.
+
+        Raises:
+            StaleDataError: If none comes within the limit (wall seconds).
+        """
+        self._spin_until(lambda: self._episode is not None, limit_s, 'no body publishes `episode`')
+        assert self._episode is not None
+        return self._episode
+
+    def wait_for_planner(self, limit_s: float) -> None:
+        """Return once a planner takes goals.
+
+        Raises:
+            StaleDataError: If none does within the limit (wall seconds).
+        """
+        self._spin_until(self._action.server_is_ready, limit_s, 'no planner serves `execute_task`')
+
+    def wait_for_subscribers(self, limit_s: float) -> None:
+        """Return once somebody tracks subtasks and somebody gives chunks.
+
+        Raises:
+            StaleDataError: If that is not so within the limit (wall seconds).
+        """
+
+        def ready() -> bool:
+            count = self._node.count_publishers
+            return count(topics.SUBTASK) > 0 and count(topics.ACTION_CHUNK) > 0
+
+        self._spin_until(ready, limit_s, 'no tracker or no policy came up')
+
+    def execute(self, instruction: str, time_limit: float = 0.0) -> Outcome:
+        """Send a sentence and wait for its end; Ctrl-C cancels it first.
+
+        Raises:
+            StructRLError: If the planner refuses the goal.
+        """
+        sent = self._action.send_goal_async(task_to_goal(instruction, time_limit))
+        self._spin_until(sent.done, 30.0, 'the planner does not answer to the goal')
+        handle = sent.result()
+        if not handle.accepted:
+            raise StructRLError('the planner refused the goal: it carries out another one')
+        ended = handle.get_result_async()
+        try:
+            self._spin_until(ended.done, None, '')
+        except KeyboardInterrupt:
+            handle.cancel_goal_async()
+            self._spin_for(_CANCEL_SECONDS, ended.done)
+            if not ended.done():
+                return Outcome(False, 'cancelled; the planner did not confirm it', 0.0, 0)
+        self._spin_for(0.3)
+        return _outcome(ended.result())
+
+    def _subscribe(self, topic: str, decode: Callable[[Any], Event]) -> None:
+        def heard(message: Any) -> None:
+            event = decode(message)
+            if isinstance(event, Episode):
+                self._episode = event
+            self._listener(event)
+
+        self._node.create_subscription(message_type(topic), topic, heard, recorder_qos(topic))
+
+    def _spin_until(
+        self, happened: Callable[[], bool], limit_s: float | None, complaint: str
+    ) -> None:
+        end = None if limit_s is None else time.monotonic() + limit_s
+        next_look = 0.0
+        while not happened():
+            self._executor.spin_once(timeout_sec=0.1)
+            now = time.monotonic()
+            if now >= next_look:
+                self._watch()
+                next_look = now + 0.1
+            if end is not None and now > end:
+                raise StaleDataError(f'{complaint} within {limit_s:.0f} s')
+
+    def _spin_for(self, seconds: float, happened: Callable[[], bool] = lambda: False) -> None:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and not happened():
+            self._executor.spin_once(timeout_sec=0.05)
+
+
+def _outcome(response: Any) -> Outcome:
+    result = response.result
+    reason = result.reason
+    if response.status == GoalStatus.STATUS_CANCELED and not reason:
+        reason = 'cancelled'
+    return Outcome(result.success, reason, result.episode_return, result.replans)
