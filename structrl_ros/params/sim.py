@@ -1,0 +1,35 @@
+"""Parameters of sim_node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from structrl_ros.params.parameter import check_parameters
+from structrl_ros.params.parameter import parameter
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimParameters:
+    """What sim_node simulates, and how its clock runs."""
+
+    body: str = parameter(
+        'libero', description='World behind the Body port.', choices=('libero', 'kinematic')
+    )
+    task: str = parameter('', description="Task by name or suite/number; '' = the body's first.")
+    seed: int = parameter(0, description='Seed of the scene.', bounds=(0, 2**31 - 1))
+    initial_state: int = parameter(0, description='Index of the initial state.', bounds=(0, None))
+    lockstep: bool = parameter(
+        False, description='Advance only while a chunk is executed; else hold the wall clock.'
+    )
+    image_size: int = parameter(
+        224, description='Width and height of the camera images in pixels.', bounds=(16, 1024)
+    )
+    camera_rate_hz: float = parameter(
+        5.0,
+        description='Images a second of simulated time for each role that has a subscriber.',
+        bounds=(0.0, 100.0),
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse what is not allowed."""
+        check_parameters(self)
