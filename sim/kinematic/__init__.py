@@ -1,0 +1,1 @@
+"""A kinematic world in numpy: nodes, graphs and trainers are tried on it without MuJoCo."""

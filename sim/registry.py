@@ -1,0 +1,62 @@
+"""Bodies and scripted experts by name; a world's packages are imported when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from structrl_ros.errors import ParameterError
+from structrl_ros.ports import Body
+from structrl_ros.ports import Policy
+
+_BODIES = {
+    'kinematic': ('structrl_ros.sim.kinematic.body', 'KinematicBody'),
+    'libero': ('structrl_ros.sim.libero.body', 'LiberoBody'),
+}
+_EXPERTS = {
+    'kinematic': ('structrl_ros.sim.kinematic.expert', 'KinematicExpert'),
+    'libero': ('structrl_ros.sim.libero.expert_policy', 'LiberoExpert'),
+}
+
+#: Names that `make_body` takes.
+BODIES = tuple(sorted(_BODIES))
+
+
+def make_body(name: str, **options: Any) -> Body:
+    """Return a simulated world, without a scene.
+
+    Args:
+        name: One of `BODIES`.
+        **options: Passed to its constructor (`image_size`, `horizon_steps`, ...).
+
+    Raises:
+        ParameterError: If the name or an option is unknown.
+    """
+    body: Body = _make('body', _BODIES, name, options)
+    return body
+
+
+def make_expert(body_name: str, **options: Any) -> Policy:
+    """Return the scripted expert of a body (privileged: it needs the simulator's state).
+
+    Args:
+        body_name: `BodySpec.name` of the body, also `Episode.body`.
+        **options: Passed to its constructor (`chunk_length`, ...).
+
+    Raises:
+        ParameterError: If there is no expert for the body, or an option is unknown.
+    """
+    expert: Policy = _make('expert for body', _EXPERTS, body_name, options)
+    return expert
+
+
+def _make(kind: str, known: dict[str, tuple[str, str]], name: str, options: dict[str, Any]) -> Any:
+    if name not in known:
+        raise ParameterError(f'unknown {kind} {name!r}; known: {", ".join(sorted(known))}')
+    module, class_name = known[name]
+    build: Callable[..., Any] = getattr(import_module(module), class_name)
+    try:
+        return build(**options)
+    except TypeError as error:
+        raise ParameterError(f'{kind} {name!r}: {error}') from None
