@@ -103,7 +103,7 @@ def test_success_is_paid_once_and_ends_all_pay():
 
 
 @given(episodes())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_each_subtask_pays_at_most_once_and_at_most_beta(episode):
     rule, truth, success, at_reset = episode
     events = [event for r in score_episode(rule, truth, success, at_reset) for event in r.events]
@@ -114,7 +114,7 @@ def test_each_subtask_pays_at_most_once_and_at_most_beta(episode):
 
 
 @given(episodes())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_intermediate_pay_never_exceeds_the_cap(episode):
     rule, truth, success, at_reset = episode
     scored = score_episode(rule, truth, success, at_reset)
@@ -124,7 +124,7 @@ def test_intermediate_pay_never_exceeds_the_cap(episode):
 
 
 @given(episodes(gating=True))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_gate_opens_only_after_every_prerequisite(episode):
     rule, truth, success, at_reset = episode
     done = set(at_reset)
@@ -136,7 +136,7 @@ def test_gate_opens_only_after_every_prerequisite(episode):
 
 
 @given(episodes(gating=False, cap=False))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_gating_off_equals_an_independent_sum_over_first_completions(episode):
     rule, truth, success, at_reset = episode
     names = [name for stage in rule.stages for name in stage]
@@ -163,7 +163,7 @@ def test_gating_off_equals_an_independent_sum_over_first_completions(episode):
 
 
 @given(episodes(), st.randoms())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_order_of_names_inside_a_truth_set_does_not_matter(episode, random):
     rule, truth, success, at_reset = episode
     shuffled = [random.sample(sorted(names), len(names)) for names in truth]
@@ -173,7 +173,7 @@ def test_order_of_names_inside_a_truth_set_does_not_matter(episode, random):
 
 
 @given(st.data())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_streaming_equals_batch_to_the_last_bit(data):
     length, batch = data.draw(st.integers(0, 8)), data.draw(st.integers(1, 4))
     drawn = [data.draw(rules()) for _ in range(batch)]
