@@ -1,4 +1,4 @@
-"""The YAML of a node graph: arguments, nodes, conditions and `$(arg name)`, checked as it is read."""
+"""The YAML of a node graph: arguments, nodes, conditions and `$(arg name)`, checked on reading."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from structrl_ros.errors import ParameterError
 #     body: {default: libero, choices: [libero, kinematic], description: World to act in.}
 #   nodes:
 #     - name: sim_node            # executable: the same, unless given
-#   when: {body: [libero, kinematic]}   # all must match; `unless` is the opposite
-#   parameters: {body: $(arg body)}
-#   remappings: {action_chunk: other_chunk}
-#   namespace: $(arg namespace)
-#   respawn: true
-#   respawn_delay_s: 1.0
+#       when: {body: [libero, kinematic]}   # all must match; `unless` is the opposite
+#       parameters: {body: $(arg body)}
+#       remappings: {action_chunk: other_chunk}
+#       namespace: $(arg namespace)
+#       respawn: true
+#       respawn_delay_s: 1.0
 _GRAPH_KEYS = {'description', 'arguments', 'nodes'}
 _ARGUMENT_KEYS = {'default', 'choices', 'description'}
 _NODE_KEYS = {

@@ -1,0 +1,1 @@
+"""Stand-in for `launch_ros`: keeps what it is given."""
