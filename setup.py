@@ -28,6 +28,7 @@ setup(
         NAME: ['py.typed'],
         f'{NAME}.sim': ['**/*.yaml', '**/*.json'],
         f'{NAME}.plan': ['*.yaml'],
+        f'{NAME}.recording': ['*.html'],
     },
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{NAME}']),
@@ -40,7 +41,7 @@ setup(
     extras_require={
         'cli': ['typer', 'rich', 'pyyaml', 'pydantic>=2', 'httpx'],
         'control': ['ruckig'],
-        'recording': ['rosbags', 'pillow', 'matplotlib'],
+        'recording': ['rosbags>=0.11.9,<0.12', 'mcap', 'jinja2', 'pillow', 'ruamel.yaml'],
         'test': ['pytest', 'pytest-timeout', 'pytest-xdist', 'hypothesis'],
     },
     zip_safe=True,
