@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from typing import Any
+from typing import get_args
 
 import numpy as np
 
 from structrl_ros.errors import SimulationError
+from structrl_ros.sim.libero.camera import PictureDetail
 from structrl_ros.sim.libero.camera import SceneCamera
 from structrl_ros.sim.libero.predicates import GoalPredicates
 from structrl_ros.sim.libero.predicates import scene_vocabulary
@@ -49,12 +51,20 @@ class LiberoBody:
     `render`, and `render` must always be called from one and the same thread.
     """
 
-    def __init__(self, *, image_size: int = 256, horizon_steps: int | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        image_size: int = 256,
+        horizon_steps: int | None = None,
+        picture_detail: PictureDetail = 'full',
+    ) -> None:
         """Prepare a body without a scene.
 
         Args:
             image_size: Width and height of rendered images in pixels, 16 to 1024.
             horizon_steps: Limit reported in `TaskInfo`, in low-level steps; None for the suite's.
+            picture_detail: 'full' for LIBERO's own pictures (policies trained on them need it),
+                'light' for pictures from coarser meshes at less than half the cost.
 
         Raises:
             SimulationError: If an argument is outside its range.
@@ -63,6 +73,9 @@ class LiberoBody:
             raise SimulationError(f'image size {image_size} px; allowed: 16 to 1024')
         if horizon_steps is not None and horizon_steps < 1:
             raise SimulationError(f'horizon of {horizon_steps} steps; allowed: 1 or more')
+        if picture_detail not in get_args(PictureDetail):
+            allowed = ', '.join(get_args(PictureDetail))
+            raise SimulationError(f'picture detail {picture_detail!r}; allowed: {allowed}')
         self.spec = BodySpec(
             name='libero',
             control_rate_hz=CONTROL_RATE_HZ,
@@ -71,6 +84,7 @@ class LiberoBody:
             roles=tuple(_CAMERAS),
         )
         self._image_size = image_size
+        self._picture_detail = picture_detail
         self._horizon_steps = horizon_steps
         self._scene: LiberoScene | None = None
         self._camera: SceneCamera | None = None
@@ -147,7 +161,7 @@ class LiberoBody:
             raise SimulationError(f'no camera {role!r}; allowed: {", ".join(_CAMERAS)}')
         if self._camera is None:
             assert self._scene is not None
-            self._camera = SceneCamera(self._scene, self._image_size)
+            self._camera = SceneCamera(self._scene, self._image_size, self._picture_detail)
         return self._camera.render(_CAMERAS[role])
 
     def simulator_state(self) -> Float64:

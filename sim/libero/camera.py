@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from typing import Any
+from typing import Literal
 
 from structrl_ros.errors import SimulationError
+from structrl_ros.sim.libero.meshes import coarse_meshes
 from structrl_ros.sim.libero.scene import LiberoScene
 from structrl_ros.types import UInt8
+
+#: 'full' gives LIBERO's own pictures; 'light' costs less than half and differs by a few levels.
+PictureDetail = Literal['full', 'light']
 
 
 class SceneCamera:
@@ -16,8 +22,8 @@ class SceneCamera:
     MuJoCo's `Renderer` already flips OpenGL's rows once; nothing else is turned.
     """
 
-    def __init__(self, scene: LiberoScene, size: int) -> None:
-        """Open OpenGL on the calling thread.
+    def __init__(self, scene: LiberoScene, size: int, detail: PictureDetail) -> None:
+        """Open OpenGL on the calling thread (seconds).
 
         Raises:
             SimulationError: If OpenGL does not work on this machine.
@@ -30,8 +36,10 @@ class SceneCamera:
         self._options.geomgroup[0] = 0  # collision geoms, hidden in LIBERO too
         scene.model.vis.global_.offwidth = size
         scene.model.vis.global_.offheight = size
+        coarse = coarse_meshes(scene.model) if detail == 'light' else contextlib.nullcontext()
         try:
-            self._renderer: Any = mujoco.Renderer(scene.model, size, size)
+            with coarse:
+                self._renderer: Any = mujoco.Renderer(scene.model, size, size)
         except Exception as error:  # MuJoCo and PyOpenGL raise whatever they like here
             raise SimulationError(
                 f'no picture can be rendered ({type(error).__name__}: {error}); install libegl1 '
