@@ -24,10 +24,8 @@ from typing import TextIO
 
 import yaml
 
+from structrl_ros.params.graph import RESPAWN_LIMIT
 from structrl_ros.params.graph import NodeSpec
-
-#: A node that dies more often than this is left dead: something is wrong with it.
-MAX_RESTARTS = 5
 
 
 @dataclass
@@ -115,14 +113,14 @@ class Supervisor:
         if child.ended_at is None:
             child.ended_at = now
             self._on_event(f'{child.spec.name} ended: {_ending(child.process.returncode)}')
-            if not child.spec.respawn or child.restarts >= MAX_RESTARTS:
+            if not child.spec.respawn or child.restarts >= RESPAWN_LIMIT:
                 child.given_up = True
                 return
         if now - child.ended_at >= child.spec.respawn_delay_s:
             child.process = self._spawn(child.spec, child.log)
             child.restarts += 1
             child.ended_at = None
-            self._on_event(f'{child.spec.name} restarted ({child.restarts} of {MAX_RESTARTS})')
+            self._on_event(f'{child.spec.name} restarted ({child.restarts} of {RESPAWN_LIMIT})')
 
     def _spawn(self, spec: NodeSpec, log: TextIO) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
