@@ -64,7 +64,7 @@ def run_demo(request: DemoRequest, console: Console) -> int:
     if killed:
         timeline.note(f'killed after not ending in time: {", ".join(killed)}', style='yellow')
     print_outcome(outcome, timeline, console)
-    _report(directory, console)
+    _report(directory, outcome, console)
     console.print(f'[dim]{time.monotonic() - began:.0f} s in all[/]')
     return 0 if outcome.success else 1
 
@@ -93,12 +93,14 @@ def _watcher(supervisor: Supervisor) -> Callable[[], None]:
     return watch
 
 
-def _report(directory: Path, console: Console) -> None:
+def _report(directory: Path, outcome: Outcome, console: Console) -> None:
     from structrl_ros.recording.report import write_report
+    from structrl_ros.recording.run_record import Outcome as Told
 
     try:
         with console.status('writing the report...'):
-            path = write_report(directory)
+            told = Told(outcome.success, outcome.reason, 'task')
+            path = write_report(directory, outcome=told)
     except StructRLError as error:
         console.print(f'no report: {error}', style='red', markup=False)
         return
