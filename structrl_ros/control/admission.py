@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
@@ -61,6 +64,10 @@ class ChunkAdmission:
         self._last_stamp_ns = None
         self._repeats.clear()
 
+    def allow_sources(self, sources: tuple[str, ...]) -> None:
+        """Change who may send: an operator's takeover leaves 'teleop' alone."""
+        self._rules = replace(self._rules, sources=sources)
+
     def close_episode(self, why: str) -> None:
         """Refuse everything until the next episode, e.g. 'episode 3 has ended (success)'."""
         self._closed = why
@@ -71,7 +78,7 @@ class ChunkAdmission:
         now_ns: int,
         *,
         is_idle: bool = False,
-        publishers: tuple[str, ...] = (),
+        publishers: Callable[[], Sequence[str]] = tuple,
     ) -> str:
         """Return why the chunk must not run, or '' and take it.
 
@@ -81,7 +88,7 @@ class ChunkAdmission:
             is_idle: The body holds since its last chunk ran out (real time). A number that does
                 not rise is then a restarted policy, if its observation is newer than that of the
                 last chunk; while a chunk runs it is a second publisher.
-            publishers: Names of the nodes that publish chunks now, for the reason's text.
+            publishers: Gives the names of the nodes that publish chunks now, for the reason.
         """
         reason = (
             self._wrong_shape(chunk)
@@ -133,7 +140,11 @@ class ChunkAdmission:
         return ''
 
     def _wrong_number(
-        self, chunk: ActionChunk, now_ns: int, is_idle: bool, publishers: tuple[str, ...]
+        self,
+        chunk: ActionChunk,
+        now_ns: int,
+        is_idle: bool,
+        publishers: Callable[[], Sequence[str]],
     ) -> str:
         if chunk.chunk > self._last_chunk:
             return ''
@@ -147,7 +158,7 @@ class ChunkAdmission:
         number = f'chunk number {chunk.chunk} does not rise (last {self._last_chunk})'
         if len(self._repeats) < rules.duplicate_limit:
             return f'{number}: repeated, or a second publisher'
-        known = ', '.join(publishers) or 'unknown names'
+        known = ', '.join(publishers()) or 'unknown names'
         count = len(self._repeats)
         return (
             f'{number}, {count} times in {rules.duplicate_window_s:g} s: two publishers ({known})'

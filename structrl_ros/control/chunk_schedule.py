@@ -153,6 +153,15 @@ class ChunkSchedule:
         self._running = self._pending = None
         return left
 
+    def drop_older(self, stamp_ns: int) -> int:
+        """Forget chunks whose observation is older than `stamp_ns`; return the rows not served."""
+        tracks = [t for t in (self._running, self._pending) if t and t.chunk.stamp_ns < stamp_ns]
+        if self._running in tracks:
+            self._running = None
+        if self._pending in tracks:
+            self._pending = None
+        return sum(len(t.rows) - 1 - t.last for t in tracks)
+
     def _promote(self, new: _Track, now_ns: int) -> None:
         """Make the pending chunk the running one, mixing in what the old one had planned."""
         old, self._pending = self._running, None

@@ -79,7 +79,7 @@ def test_repeated_number_is_rejected_and_third_time_names_two_publishers(door):
     assert 'chunk number 1 does not rise (last 1)' in first
     assert 'two publishers' not in first
     door.reject(GOOD, NOW + SECOND // 5)
-    third = door.reject(GOOD, NOW + SECOND // 4, publishers=('/policy_node', '/rogue'))
+    third = door.reject(GOOD, NOW + SECOND // 4, publishers=lambda: ('/policy_node', '/rogue'))
     assert '3 times in 2 s: two publishers (/policy_node, /rogue)' in third
 
 
