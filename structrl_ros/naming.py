@@ -146,8 +146,7 @@ def expand(vocabulary: Iterable[str]) -> tuple[str, ...]:
 def _match_parts(mention: Mention, handle: Handle) -> float:
     """Score noun, number and region together."""
     if not handle.noun:
-        wanted = {*mention.noun.split(), mention.place} - {''}
-        return 0.9 if mention.relative and wanted <= set(handle.region) else 0.0
+        return 0.9 if _is_beside(mention, set(handle.region)) else 0.0
     if mention.number is not None and mention.number != handle.number:
         return 0.0
     if mention.noun:
@@ -155,6 +154,15 @@ def _match_parts(mention: Mention, handle: Handle) -> float:
     else:
         score = 0.9 if mention.part and handle.noun in THINGS_WITH_DRAWERS else 0.0
     return score * _match_region(mention, handle)
+
+
+def _is_beside(mention: Mention, region: set[str]) -> bool:
+    """Tell whether a place on a table ('plate right region') is the one 'right of plate'."""
+    if not mention.relative or not {mention.place} <= region:
+        return False
+    names = {mention.noun, *SYNONYMS.get(mention.noun, ())}
+    owners = _OWNERS.get(mention.noun, set())
+    return any(set(name.split()) <= region for name in names | owners if name)
 
 
 def _match_region(mention: Mention, handle: Handle) -> float:
@@ -185,11 +193,12 @@ def _match_singular(noun: str, thing: str) -> float:
     if thing in SYNONYMS and noun in _OWNERS:
         return 0.0
     words, own = noun.split(), thing.split()
-    if set(words) - {'and'} == set(own):
+    if words[-1] == own[-1] and sorted(w for w in words if w != 'and') == sorted(own):
         return 0.95
-    if is_whole_word_part(noun, thing):
+    if words in (own[: len(words)], own[-len(words) :]):
         return (0.6 if own[-1] == words[-1] else 0.5) + 0.3 * len(words) / len(own)
-    if is_whole_word_part(thing, noun):
+    is_list = 'and' in words or ',' in noun
+    if not is_list and is_whole_word_part(thing, noun):
         rest = words[words.index(own[-1]) + 1 :]
         if all(w in CONTAINERS for w in rest):
             return 0.5 + 0.3 * len(own) / len(words)

@@ -62,7 +62,8 @@ class Monitor(Protocol):
 
         Raises:
             PlannerUnavailableError: If the backend cannot be reached or answers with an error.
-            StaleDataError: If `now` lacks what the monitor looks at.
+            StaleDataError: If `now` lacks what the monitor looks at, this time.
+            ParameterError: If the monitor can never judge this subtask.
         """
 
 
