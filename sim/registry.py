@@ -19,8 +19,22 @@ _EXPERTS = {
     'libero': ('structrl_ros.sim.libero.expert_policy', 'LiberoExpert'),
 }
 
+_FIRST_TASKS = {'kinematic': 'kinematic/two_in_basket', 'libero': 'long/0'}
+
 #: Names that `make_body` takes.
 BODIES = tuple(sorted(_BODIES))
+
+
+def default_task(body_name: str) -> str:
+    """Return the task of a body that is taken where none is named.
+
+    Raises:
+        ParameterError: If the body is unknown.
+    """
+    if body_name not in _FIRST_TASKS:
+        known = ', '.join(BODIES)
+        raise ParameterError(f'unknown body {body_name!r}; known: {known}')
+    return _FIRST_TASKS[body_name]
 
 
 def make_body(name: str, **options: Any) -> Body:

@@ -29,6 +29,16 @@ class SimParameters:
         description='Images a second of simulated time for each role that has a subscriber.',
         bounds=(0.0, 100.0),
     )
+    max_chunk_age_s: float = parameter(
+        1.5,
+        description='Seconds after the observation behind a chunk until the body holds.',
+        bounds=(0.05, 60.0),
+    )
+    blend_steps: int = parameter(
+        3,
+        description='Rows over which a newer chunk fades in (real time only).',
+        bounds=(0, 100),
+    )
 
     def __post_init__(self) -> None:
         """Refuse what is not allowed."""

@@ -1,0 +1,253 @@
+"""sim_node: a simulated body under the contract, in lock-step or in real time.
+
+A callback decodes and hands over to the body's thread; that one steps, renders and publishes. An
+episode begins at start, and at every call of `reset_episode`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from collections.abc import Sequence
+from typing import Any
+
+import rclpy
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.clock import Clock
+from rclpy.clock import ClockType
+from rclpy.executors import ExternalShutdownException
+from rclpy.executors import MultiThreadedExecutor
+from rclpy.node import Node
+from std_srvs.srv import SetBool
+from std_srvs.srv import Trigger
+from structrl_msgs.srv import ResetEpisode
+
+from structrl_ros.control.action_limiter import ActionLimiter
+from structrl_ros.control.body_loop import BodyLoop
+from structrl_ros.control.episode_runner import EpisodeRunner
+from structrl_ros.control.limits import Limits
+from structrl_ros.errors import MessageError
+from structrl_ros.errors import StructRLError
+from structrl_ros.nodes.body_publisher import BodyPublisher
+from structrl_ros.nodes.body_thread import BodyThread
+from structrl_ros.nodes.body_thread import Reply
+from structrl_ros.nodes.parameters import declare
+from structrl_ros.params.sim import SimParameters
+from structrl_ros.sim.registry import default_task
+from structrl_ros.sim.registry import make_body
+from structrl_ros.types import ActionChunk
+from structrl_ros.wire import topics
+from structrl_ros.wire.body_codecs import reset_from_request
+from structrl_ros.wire.chunk_codecs import action_chunk_from_message
+from structrl_ros.wire.chunk_codecs import intervention_from_message
+from structrl_ros.wire.plan_codecs import subtask_status_from_message
+from structrl_ros.wire.qos import message_type
+from structrl_ros.wire.qos import publisher_qos
+from structrl_ros.wire.qos import subscriber_qos
+from structrl_ros.wire.task_codecs import HealthLevel
+from structrl_ros.wire.task_codecs import health_to_message
+
+#: Wall seconds to wait for a stop to take effect before saying that it will.
+STOP_WAIT_S = 0.5
+#: Below this real-time factor the node says on `/diagnostics` that it is too slow.
+SLOW_FACTOR = 0.95
+
+
+class SimNode(Node):
+    """Owns a body; `close` ends its thread."""
+
+    def __init__(self, *, on_death: Callable[[], None], **options: Any) -> None:
+        """Create the body's interfaces and ask for the first episode.
+
+        Args:
+            on_death: Called when the first episode cannot be set or the world's thread died.
+            **options: Of rclpy's Node.
+
+        Raises:
+            StructRLError: If a parameter is not allowed.
+        """
+        super().__init__('sim_node', **options)
+        self._parameters = p = declare(self, SimParameters)
+        self._on_death = on_death
+        self._task = p.task or default_task(p.body)
+        body = make_body(p.body, image_size=p.image_size)
+        spec = body.spec
+        limiter = ActionLimiter(Limits(), period_s=1.0 / spec.control_rate_hz)
+        self._runner = EpisodeRunner(body, limiter=limiter)
+        self._loop = BodyLoop(
+            self._runner,
+            spec,
+            lockstep=p.lockstep,
+            max_chunk_age_s=p.max_chunk_age_s,
+            blend_steps=p.blend_steps,
+        )
+        self._publisher = BodyPublisher(self, spec.roles)
+        self._world = BodyThread(
+            body,
+            self._runner,
+            self._loop,
+            self._publisher,
+            lockstep=p.lockstep,
+            camera_rate_hz=p.camera_rate_hz,
+            on_death=self._die,
+        )
+        self._intervened = False
+        self._subscribe()
+        self._serve()
+        self._world.start()
+        self._world.ask(self._first_episode)
+
+    def close(self) -> None:
+        """End the body's thread and free the world; a second call does nothing."""
+        self._world.stop()
+
+    def _subscribe(self) -> None:
+        for topic, heard in (
+            (topics.ACTION_CHUNK, self._on_chunk),
+            (topics.SUBTASK, self._on_subtask),
+            (topics.INTERVENTION, self._on_intervention),
+        ):
+            self.create_subscription(message_type(topic), topic, heard, subscriber_qos(topic))
+
+    def _serve(self) -> None:
+        slow = MutuallyExclusiveCallbackGroup()
+        self.create_service(
+            ResetEpisode, topics.RESET_EPISODE, self._on_reset, callback_group=slow
+        )
+        self.create_service(SetBool, topics.EMERGENCY_STOP, self._on_emergency_stop)
+        self.create_service(Trigger, topics.RESET_SAFETY, self._on_reset_safety)
+        self._health = self.create_publisher(
+            message_type(topics.DIAGNOSTICS), topics.DIAGNOSTICS, publisher_qos(topics.DIAGNOSTICS)
+        )
+        wall = Clock(clock_type=ClockType.STEADY_TIME)
+        self.create_timer(1.0, self._report, clock=wall)
+        self.create_timer(0.2, lambda: self._publisher.clock(self._runner.now_ns), clock=wall)
+
+    def _first_episode(self) -> None:
+        p = self._parameters
+        try:
+            self._world.reset(self._task, p.seed, p.initial_state)
+        except StructRLError as error:
+            self._die(str(error))
+
+    def _on_chunk(self, message: Any) -> None:
+        try:
+            chunk = action_chunk_from_message(message)
+        except MessageError as error:
+            text = str(error)
+            self._world.ask(lambda: self._refuse(int(message.chunk), text))
+            return
+        self._world.ask(lambda: self._offer(chunk))
+
+    def _offer(self, chunk: ActionChunk) -> None:
+        reason = self._loop.offer(chunk, self._chunk_publishers)
+        if reason:
+            self._count_refusal(chunk.chunk, reason)
+
+    def _refuse(self, number: int, reason: str) -> None:
+        self._loop.refuse(reason)
+        self._count_refusal(number, reason)
+
+    def _count_refusal(self, number: int, reason: str) -> None:
+        self._world.counters.rejected += 1
+        self.get_logger().warning(f'chunk {number} rejected: {reason}')
+
+    def _chunk_publishers(self) -> list[str]:
+        infos = self.get_publishers_info_by_topic(topics.ACTION_CHUNK)
+        return sorted(f'{i.node_namespace.rstrip("/")}/{i.node_name}' for i in infos)
+
+    def _on_subtask(self, message: Any) -> None:
+        status = subtask_status_from_message(message)
+        self._world.ask(lambda: self._loop.pursue(status.current, status.stamp_ns))
+
+    def _on_intervention(self, message: Any) -> None:
+        active = intervention_from_message(message).active
+        if active != self._intervened:
+            self._intervened = active
+            self._world.ask(lambda: self._world.publish_results(self._loop.take_over(active)))
+
+    def _on_reset(self, request: Any, response: Any) -> Any:
+        task, seed, initial_state = reset_from_request(request)
+        self._task = task or self._task
+        wanted = self._task
+        reply = self._world.ask(lambda: self._world.reset(wanted, seed, initial_state))
+        while not reply.done.wait(0.2) and self.context.ok():
+            pass
+        response.accepted = reply.done.is_set() and not reply.error
+        response.episode = reply.value
+        response.message = reply.error or f'episode {reply.value}: {wanted}'
+        if reply.error:
+            self.get_logger().error(f'reset_episode: {reply.error}')
+        return response
+
+    def _on_emergency_stop(self, request: Any, response: Any) -> Any:
+        if not request.data:
+            return self._on_reset_safety(request, response)
+        self.get_logger().fatal('emergency stop by service: the arm is stopped')
+        why = 'service emergency_stop'
+        reply = self._world.ask(lambda: self._world.publish_results(self._loop.emergency(why)))
+        return self._answer(reply, response, 'stopped')
+
+    def _on_reset_safety(self, _: Any, response: Any) -> Any:
+        self.get_logger().warning('safety reset by an operator')
+        reply = self._world.ask(self._loop.operator_reset)
+        return self._answer(reply, response, 'reset, holding until the next chunk')
+
+    def _answer(self, reply: Reply, response: Any, done: str) -> Any:
+        is_done = reply.done.wait(STOP_WAIT_S)
+        response.success = True
+        response.message = done if is_done else f'the world is busy; {done} when it is not'
+        return response
+
+    def _report(self) -> None:
+        counters, factor = self._world.counters, self._world.pacer.real_time_factor
+        is_slow = not self._parameters.lockstep and 0.0 < factor < SLOW_FACTOR
+        text = f'{counters.steps} steps'
+        if not self._parameters.lockstep:
+            text = f'real-time factor {factor:.2f}'
+        values = {
+            'real_time_factor': f'{factor:.3f}',
+            'steps': counters.steps,
+            'renders': counters.renders,
+            'render_ms': f'{1e3 * counters.render_s / max(1, counters.renders):.1f}',
+            'rejected_chunks': counters.rejected,
+            'safety': self._loop.safety.state.name,
+        }
+        level = HealthLevel.WARN if is_slow else HealthLevel.OK
+        now_ns = self._runner.now_ns
+        self._health.publish(health_to_message(now_ns, 'sim_node: body', level, text, values))
+
+    def _die(self, why: str) -> None:
+        self.get_logger().fatal(f'{why}: sim_node ends')
+        self._on_death()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the node until SIGINT or SIGTERM; 1 if it could not start or the world died."""
+    rclpy.init(args=arguments)
+    deaths: list[int] = []
+
+    def die() -> None:
+        deaths.append(1)
+        rclpy.try_shutdown()
+
+    try:
+        node = SimNode(on_death=die)
+    except StructRLError as error:
+        sys.stderr.write(f'sim_node: {error}\n')
+        rclpy.try_shutdown()
+        return 1
+    executor = MultiThreadedExecutor(num_threads=2)
+    executor.add_node(node)
+    try:
+        executor.spin()
+    except (KeyboardInterrupt, ExternalShutdownException):
+        pass
+    finally:
+        node.close()
+        rclpy.try_shutdown()
+    return len(deaths)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
