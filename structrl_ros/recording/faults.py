@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
+from structrl_ros.recording.run_events import Diagnostic
 from structrl_ros.recording.run_events import RunEvents
 from structrl_ros.recording.run_record import FaultEntry
 from structrl_ros.types import ChunkDone
@@ -13,18 +15,21 @@ LEVELS = ('ok', 'warning', 'error', 'stale')
 
 
 def fault_entries(events: RunEvents, start_ns: int) -> tuple[FaultEntry, ...]:
-    """Return the faults of one episode: equal reports are one entry with their count."""
-    first: dict[tuple[str, int, str], float] = {}
-    counts: dict[tuple[str, int, str], int] = {}
+    """Return the faults of one episode: reports that differ in numbers only are one entry."""
+    groups: dict[tuple[str, int, str], list[Diagnostic]] = {}
     for diagnostic in events.diagnostics:
-        if diagnostic.level == 0:
-            continue
-        key = (diagnostic.name, diagnostic.level, diagnostic.message)
-        first.setdefault(key, (diagnostic.stamp_ns - start_ns) / 1e9)
-        counts[key] = counts.get(key, 0) + 1
+        if diagnostic.level:
+            words = re.sub(r'\d+(\.\d+)?', '#', diagnostic.message)
+            groups.setdefault((diagnostic.name, diagnostic.level, words), []).append(diagnostic)
     entries = [
-        FaultEntry(t_s, name, LEVELS[min(level, 3)], message, counts[name, level, message])
-        for (name, level, message), t_s in first.items()
+        FaultEntry(
+            t_s=(group[0].stamp_ns - start_ns) / 1e9,
+            source=name,
+            level=LEVELS[min(level, 3)],
+            message=group[0].message,
+            count=len(group),
+        )
+        for (name, level, _), group in groups.items()
     ]
     for name, numbers in (
         ('chunk_done', [d.chunk for d in events.of(ChunkDone)]),

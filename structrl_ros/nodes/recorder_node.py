@@ -1,0 +1,219 @@
+"""recorder_node: every topic of the contract into one MCAP bag, from the first message on.
+
+It subscribes with raw bytes, so that nothing is decoded but what carries a chunk number (for
+gaps). A disk that fails stops the recording, not the node: the graph goes on and /diagnostics
+says why. SIGINT and SIGTERM end it within two seconds with a closed bag.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections.abc import Callable
+from collections.abc import Mapping
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import rclpy
+from rclpy.clock import Clock
+from rclpy.clock import ClockType
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy
+from rclpy.qos import ReliabilityPolicy
+from rclpy.serialization import deserialize_message
+from rclpy.signals import SignalHandlerOptions
+
+from structrl_ros.errors import BagError
+from structrl_ros.errors import MessageError
+from structrl_ros.errors import StructRLError
+from structrl_ros.nodes.parameters import declare
+from structrl_ros.params.recorder import RecorderParameters
+from structrl_ros.recording.bag_writer import BagWriter
+from structrl_ros.recording.bag_writer import TopicQos
+from structrl_ros.recording.gaps import GapCounter
+from structrl_ros.wire import topics
+from structrl_ros.wire.chunk_codecs import chunk_done_from_message
+from structrl_ros.wire.qos import TOPICS
+from structrl_ros.wire.qos import message_type
+from structrl_ros.wire.qos import publisher_qos
+from structrl_ros.wire.qos import recorder_qos
+from structrl_ros.wire.reward_codecs import predicates_from_message
+from structrl_ros.wire.reward_codecs import reward_from_message
+from structrl_ros.wire.stamps import RosClock
+from structrl_ros.wire.task_codecs import HealthLevel
+from structrl_ros.wire.task_codecs import health_to_message
+
+#: Topics whose messages are numbered by chunk without a hole.
+NUMBERED: Mapping[str, Callable[[Any], Any]] = {
+    topics.PREDICATES: predicates_from_message,
+    topics.CHUNK_DONE: chunk_done_from_message,
+    topics.REWARD: reward_from_message,
+}
+#: Seconds of wall time after a signal in which messages under way are still taken.
+DRAIN_S = 0.5
+
+
+class RecorderNode(Node):
+    """Subscribes, writes, reports; `close` ends the bag."""
+
+    def __init__(self, **options: Any) -> None:
+        """Open the bag and subscribe.
+
+        Raises:
+            BagError: If the folder exists already; nothing is ever overwritten.
+            ParameterError: If a parameter is not allowed.
+        """
+        super().__init__('recorder_node', **options)
+        self._parameters = declare(self, RecorderParameters)
+        self._clock_ns = RosClock(self)
+        self._gaps = GapCounter()
+        self._error = ''
+        self._bag = self._open()
+        self._health = self.create_publisher(
+            message_type(topics.DIAGNOSTICS),
+            topics.DIAGNOSTICS,
+            publisher_qos(topics.DIAGNOSTICS),
+        )
+        if self._bag is not None:
+            for topic in recorded_topics(self._parameters.images):
+                self._record(self._bag, topic)
+        wall = Clock(clock_type=ClockType.STEADY_TIME)
+        self.create_timer(1.0, self._every_second, clock=wall)
+
+    def close(self) -> None:
+        """End the bag and say what it holds."""
+        if self._bag is None:
+            return
+        self._try(self._bag.close)
+        self.get_logger().info(self._summary())
+
+    def _open(self) -> BagWriter | None:
+        directory = self._parameters.directory
+        if not directory:
+            self.get_logger().info('parameter directory is empty: nothing is recorded')
+            return None
+        path = Path(directory).expanduser().absolute()
+        if path.exists():
+            raise BagError(f'{path} exists already; nothing is overwritten, give a new folder')
+        try:
+            return BagWriter(path)
+        except BagError as error:
+            self._fail(error)
+            return None
+
+    def _record(self, bag: BagWriter, topic: str) -> None:
+        kind = message_type(topic)
+        name = self.resolve_topic_name(topic)
+        package, _, _ = kind.__module__.partition('.')
+        offered = publisher_qos(topic)
+        qos = TopicQos(
+            reliable=offered.reliability == ReliabilityPolicy.RELIABLE,
+            transient_local=offered.durability == DurabilityPolicy.TRANSIENT_LOCAL,
+            depth=offered.depth,
+        )
+        bag.add_topic(name, f'{package}/msg/{kind.__name__}', qos)
+        decode = NUMBERED.get(topic)
+
+        def take(data: bytes) -> None:
+            self._try(bag.write, name, data)
+            if decode is not None:
+                self._count(name, data, kind, decode)
+
+        self.create_subscription(kind, topic, take, recorder_qos(topic), raw=True)
+
+    def _count(
+        self, name: str, data: bytes, kind: type[Any], decode: Callable[[Any], Any]
+    ) -> None:
+        try:
+            value = decode(deserialize_message(data, kind))
+        except MessageError as error:
+            self.get_logger().warning(f'{name}: {error}')
+            return
+        if gap := self._gaps.see(name, value.episode, value.chunk):
+            self.get_logger().warning(f'{name}: {gap} missing before chunk {value.chunk}')
+
+    def _try(self, action: Callable[..., None], *arguments: Any) -> None:
+        try:
+            action(*arguments)
+        except BagError as error:
+            self._fail(error)
+
+    def _fail(self, error: BagError) -> None:
+        self._error = str(error)
+        self.get_logger().error(f'{error}; the graph goes on without a recording')
+
+    def _every_second(self) -> None:
+        if self._bag is not None:
+            self._try(self._bag.flush_if_due)
+        gaps = {f'gap {name}': n for name, n in self._gaps.missing.items() if n}
+        level = HealthLevel.ERROR if self._error else HealthLevel.WARN if gaps else HealthLevel.OK
+        values = {'directory': self._parameters.directory, **gaps}
+        if self._bag is not None:
+            values['messages'] = self._bag.counts.total()
+            values['lost'] = self._bag.lost.total()
+        message = health_to_message(
+            self._clock_ns.now_ns(), f'{self.get_name()}: bag', level, self._summary(), values
+        )
+        self._health.publish(message)
+
+    def _summary(self) -> str:
+        if self._error:
+            return self._error
+        if self._bag is None:
+            return 'nothing is recorded: parameter directory is empty'
+        missing = self._gaps.missing.total()
+        holes = f', {missing} missing' if missing else ''
+        return f'{self._bag.counts.total()} messages in {self._bag.path}{holes}'
+
+
+def recorded_topics(images: str) -> tuple[str, ...]:
+    """Return the topics of the contract to record; `images` is 'head', 'all' or 'none'."""
+    roles = {'head': ('head',), 'none': ()}.get(images)
+    if roles is None:
+        return TOPICS
+    cameras = {*topics.IMAGES, *topics.CAMERA_INFOS}
+    wanted = {f(role) for role in roles for f in (topics.image_topic, topics.camera_info_topic)}
+    return tuple(topic for topic in TOPICS if topic not in cameras or topic in wanted)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the node until SIGINT or SIGTERM.
+
+    The signals only raise a flag: a bag is never torn by an exception in the middle of a write.
+    """
+    ended: list[int] = []
+
+    def end(number: int, _: FrameType | None) -> None:
+        ended.append(number)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
+    rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+    try:
+        node = RecorderNode()
+    except StructRLError as error:
+        sys.stderr.write(f'recorder_node: {error}\n')
+        rclpy.try_shutdown()
+        return 1
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    try:
+        while not ended:
+            executor.spin_once(timeout_sec=0.1)
+        deadline = time.monotonic() + DRAIN_S
+        while time.monotonic() < deadline:
+            executor.spin_once(timeout_sec=0.05)
+    finally:
+        node.close()
+        executor.shutdown()
+        node.destroy_node()
+        rclpy.try_shutdown()
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
