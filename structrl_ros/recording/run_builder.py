@@ -8,6 +8,7 @@ from datetime import datetime
 
 from structrl_ros.evaluation.statistics import percentile
 from structrl_ros.evaluation.statistics import period_statistics
+from structrl_ros.recording.body_health import body_entry
 from structrl_ros.recording.faults import fault_entries
 from structrl_ros.recording.run_events import RunEvents
 from structrl_ros.recording.run_record import ChunkEntry
@@ -73,6 +74,7 @@ def build_record(
         sum_of_terms=_sum_of_terms(rewards),
         ledger=ledger,
         monitor=_monitor(mine.of(Verdict)),
+        body=body_entry(events, mine),
         faults=fault_entries(mine, start_ns),
         topics=events.counts,
         bag_is_cut=events.is_cut,

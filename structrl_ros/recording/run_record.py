@@ -170,6 +170,18 @@ class MonitorEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class BodyEntry:
+    """What the body says of itself on /diagnostics, None where it does not.
+
+    `real_time_factor_*` are body seconds over wall seconds: middle and smallest of the episode.
+    """
+
+    rejected_chunks: int | None
+    real_time_factor_p50: float | None
+    real_time_factor_min: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class FaultEntry:
     """Something that was reported on /diagnostics, or a hole in the recording."""
 
@@ -202,6 +214,7 @@ class RunRecord:
     sum_of_terms: float
     ledger: LedgerCheck
     monitor: MonitorEntry
+    body: BodyEntry
     faults: tuple[FaultEntry, ...]
     topics: dict[str, int]
     bag_is_cut: bool

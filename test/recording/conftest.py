@@ -278,7 +278,11 @@ class SyntheticRun:
             self._send(
                 '/diagnostics',
                 encode_diagnostics(
-                    after, 'sim_node: chunks', 1, 'chunk 8 holds NaN: rejected', {'rejected': '1'}
+                    after,
+                    'sim_node: chunks',
+                    1,
+                    'chunk 8 holds NaN: rejected',
+                    {'rejected_chunks': '1', 'real_time_factor': '0.98'},
                 ),
             )
         if k == 10:

@@ -110,6 +110,12 @@ def test_safety_spans_and_faults_are_kept_with_their_reason(tmp_path, synthetic_
     )
 
 
+def test_figures_of_the_body_come_from_its_diagnostics(tmp_path, synthetic_run):
+    synthetic_run().write(tmp_path)
+    body = record_of(tmp_path).body
+    assert (body.rejected_chunks, body.real_time_factor_p50) == (1, 0.98)
+
+
 def test_terms_sum_to_the_return_to_the_last_bit(tmp_path, synthetic_run):
     synthetic_run().write(tmp_path)
     record = record_of(tmp_path)
