@@ -19,7 +19,7 @@ WORKERS ?= 2
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 STAMPS := $(VENV)/.stamps
-CODE := structrl_ros models sim launch test benchmarks setup.py structrl_msgs/pip
+CODE := structrl_ros models sim launch test benchmarks setup.py structrl_msgs/pip .ci/run_installed.py
 FAST := not slow and not hardware and not hardware_sim and not network
 
 .PHONY: help
@@ -28,6 +28,7 @@ help:
 	@echo 'More: install, check, format, test-slow, colcon, bench, licences, clean'
 
 # --- installation: one stamp a step, so that a second call does nothing twice ---------------
+# LIBERO comes last: pip would complain at every later step of pins that it does not need.
 
 .PHONY: install
 install: $(STAMPS)/editable $(STAMPS)/libero-$(LIBERO) $(STAMPS)/torch-$(TORCH)
@@ -60,10 +61,10 @@ $(STAMPS)/editable: $(STAMPS)/messages-$(ROS_DISTRO_WHEELS) setup.py setup.cfg p
 	@touch $@
 
 $(STAMPS)/libero-yes: $(STAMPS)/wheels-$(ROS_DISTRO_WHEELS) requirements/libero.txt \
-    requirements/libero-no-deps.txt
+    requirements/libero-no-deps.txt | $(STAMPS)/torch-$(TORCH)
 	@echo 'structrl: installing LIBERO (about 400 MB)'
-	@$(PIP) install -q --no-deps -r requirements/libero-no-deps.txt
 	@$(PIP) install -q -r requirements/libero.txt
+	@$(PIP) install -q --no-deps -r requirements/libero-no-deps.txt
 	@touch $@
 
 $(STAMPS)/libero-none: $(STAMPS)/venv
