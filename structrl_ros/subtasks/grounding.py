@@ -8,6 +8,7 @@ first step is about one of them, the second about the other.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -40,6 +41,7 @@ _PREDICATE = re.compile(r'\s*([a-z]\w*)\s*\(([^()]*)\)\s*', re.IGNORECASE)
 _SAME_THING = 1e-3
 _ORDER = 1e-6
 _CROSSING = 1e-9
+_MAX_NUMBER = 100
 
 
 def split_predicate(name: str) -> tuple[str, tuple[str, ...]]:
@@ -78,6 +80,9 @@ def ground_all(subtasks: Sequence[Subtask], names: Sequence[str]) -> dict[str, s
     about. A step that repeats another beyond what the body publishes gets None, as StructRL
     drops a subtask that duplicates another's predicate.
 
+    An id with a number ('grasp(moka pot)#2') is about the second such thing, also where the plan
+    lists only what is left.
+
     Args:
         subtasks: Steps in order, with unique ids.
         names: Names that the body publishes.
@@ -86,17 +91,29 @@ def ground_all(subtasks: Sequence[Subtask], names: Sequence[str]) -> dict[str, s
         Id of every subtask to a name, or to None where nothing fits.
     """
     ordered = sorted(dict.fromkeys(names), key=_natural_key)
-    grounded: dict[str, str | None] = {s.id: None for s in subtasks}
-    others = [s for s in subtasks if s.verb != 'grasp']
-    grasps = [s for s in subtasks if s.verb == 'grasp']
-    grounded.update(_assign(others, ordered, {}))
-    grounded.update(_assign(grasps, ordered, _expected_things(subtasks, grounded)))
-    return grounded
+    steps = _with_earlier(subtasks)
+    others = [s for s in steps if s.verb != 'grasp']
+    grasps = [s for s in steps if s.verb == 'grasp']
+    found = _assign(others, ordered, {})
+    found |= _assign(grasps, ordered, _expected_things(subtasks, found))
+    return {s.id: found.get(s.id) for s in subtasks}
 
 
-def _expected_things(
-    subtasks: Sequence[Subtask], grounded: Mapping[str, str | None]
-) -> dict[str, str]:
+def _with_earlier(subtasks: Sequence[Subtask]) -> list[Subtask]:
+    """Return the steps with those that their numbers say were before them and are not listed."""
+    ids = {s.id for s in subtasks}
+    steps = []
+    for step in subtasks:
+        base, mark, number = step.id.rpartition('#')
+        if mark and number.isdecimal() and int(number) <= _MAX_NUMBER:
+            earlier = [base, *(f'{base}#{k}' for k in range(2, int(number)))]
+            steps += [dataclasses.replace(step, id=e) for e in earlier if e not in ids]
+            ids.update(earlier)
+        steps.append(step)
+    return steps
+
+
+def _expected_things(subtasks: Sequence[Subtask], grounded: Mapping[str, str]) -> dict[str, str]:
     """Return for each grasp the thing that the next placing of the same phrase moves."""
     expected = {}
     for i, subtask in enumerate(subtasks):
@@ -104,7 +121,7 @@ def _expected_things(
             continue
         thing = parse_mention(subtask.arguments[0]).noun
         for later in subtasks[i + 1 :]:
-            name = grounded[later.id]
+            name = grounded.get(later.id)
             if name and later.verb == 'place' and parse_mention(later.arguments[0]).noun == thing:
                 expected[subtask.id] = split_predicate(name)[1][0]
                 break

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 from structrl_ros.errors import ParameterError
@@ -40,7 +41,9 @@ class PredicateMonitor:
             self._names = tuple(names)
             self._grounded = ground_all(self._plan, names)
         found = self._grounded.get(subtask.id)
-        return found if found is not None else ground(subtask, names)
+        if found is not None:
+            return found
+        return ground(dataclasses.replace(subtask, id=subtask.id.partition('#')[0]), names)
 
     def verify(self, subtask: Subtask, start: Observation, now: Observation) -> Judgement:
         """Return whether the subtask's predicate held in the newest chunk.

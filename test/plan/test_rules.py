@@ -227,9 +227,9 @@ def test_rejected_plan_is_not_written_again():
         _phrases('pick up the soup', BASKET, rejected=(('[]', 'too long'),))
 
 
-WORDS = st.sampled_from(
-    ('put', 'it', 'and', 'both', 'then', ',', '.', 'in', 'on', 'to', 'there', 'pick up', 'close')
-    + ('turn', 'the soup', 'sauce', 'basket', 'drawer', 'moka pots', '')
+WORDS = st.one_of(
+    st.sampled_from(('put', 'pick up', 'close', 'turn', 'it', 'and', 'both', 'then', ',', '.')),
+    st.sampled_from(('in', 'on', 'to', 'there', 'the soup', 'sauce', 'basket', 'moka pots', '')),
 )
 
 

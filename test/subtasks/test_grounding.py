@@ -123,6 +123,15 @@ def test_two_equal_steps_ground_to_two_things_and_grasp_agrees_with_place():
     }
 
 
+def test_second_of_two_equal_steps_stays_the_second_when_only_it_is_left():
+    pot = ('grasp moka pot', 'place moka pot on stove')
+    steps = _plan(*pot, *pot)
+    whole = ground_all(steps, NAMES)
+    for left in (steps[2:], steps[3:], steps[2:3]):
+        assert ground_all(left, NAMES) == {s.id: whole[s.id] for s in left}
+    assert ground(steps[3], NAMES) == 'on(moka_pot_2, flat_stove_1_cook_region)'
+
+
 def test_numbered_steps_keep_their_number_in_any_order():
     grounded = ground_all(_plan('grasp moka pot 2', 'grasp moka pot'), NAMES)
     assert list(grounded.values()) == ['grasp(moka_pot_2)', 'grasp(moka_pot_1)']
