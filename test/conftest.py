@@ -9,6 +9,11 @@ import importlib.util
 import os
 
 import pytest
+from hypothesis import settings
+
+# Hypothesis repeats the same examples, and has no deadline: that would fail on a busy machine.
+settings.register_profile('repeatable', deadline=None, derandomize=True, database=None)
+settings.load_profile('repeatable')
 
 _NEEDS = {
     'ros': (('rclpy', 'structrl_msgs'), 'ROS 2 wheels or installation, and structrl_msgs'),
