@@ -178,11 +178,12 @@ class LiberoBody:
 
     def close(self) -> None:
         """Free the scene and its pictures; a second call does nothing."""
-        if self._camera is not None:
-            self._camera.close()
-        if self._scene is not None:
-            self._scene.close()
+        camera, scene = self._camera, self._scene
         self._scene = self._camera = self._stepper = self._predicates = None
+        if camera is not None:
+            camera.close()
+        if scene is not None:
+            scene.close()
 
     @property
     def task(self) -> LiberoTask:
