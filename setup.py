@@ -26,6 +26,7 @@ setup(
     packages=find_packages(include=[NAME, f'{NAME}.*']),
     package_data={
         NAME: ['py.typed'],
+        f'{NAME}.models.vlm': ['prompts/*.txt'],
         f'{NAME}.sim': ['**/*.yaml', '**/*.json'],
         f'{NAME}.plan': ['*.yaml'],
         f'{NAME}.recording': ['*.html'],

@@ -1,0 +1,378 @@
+"""Planner and monitor against a real HTTP server that refuses, hangs, errs and answers."""
+
+import base64
+import http.server
+import io
+import json
+import socket
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from structrl_ros.errors import ParameterError
+from structrl_ros.errors import PlannerUnavailableError
+from structrl_ros.errors import StaleDataError
+from structrl_ros.models.vlm.chat_client import ChatClient
+from structrl_ros.models.vlm.chat_client import ChatSettings
+from structrl_ros.models.vlm.openai_client import OpenAIMonitor
+from structrl_ros.models.vlm.openai_client import OpenAIPlanner
+from structrl_ros.models.vlm.openai_client import read_judgement
+from structrl_ros.models.vlm.openai_client import read_prompt
+from structrl_ros.plan.parse import parse_plan
+from structrl_ros.plan.parse import to_plan
+from structrl_ros.ports import Monitor
+from structrl_ros.ports import Planner
+from structrl_ros.types import FailedAttempt
+from structrl_ros.types import Observation
+from structrl_ros.types import Plan
+from structrl_ros.types import PlanRequest
+
+PLAN = json.dumps(
+    {'reasoning': 'Soup first.', 'stages': [['grasp soup'], ['place soup in basket']]}
+)
+IMAGE = np.arange(4 * 6 * 3, dtype=np.uint8).reshape(4, 6, 3)
+SEEN = Observation(1, 1, images={'head': IMAGE})
+REQUEST = PlanRequest('put the soup in the basket', ('soup', 'basket'), SEEN)
+
+
+def chat(text):
+    return 200, json.dumps({'choices': [{'message': {'content': text}}]})
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """Gives the answers of a list in order, the last one for ever; keeps the requests."""
+
+    daemon_threads = True
+
+    def __init__(self, *answers):
+        super().__init__(('127.0.0.1', 0), _Handler)
+        self.answers = list(answers)
+        self.requests = []
+        self.thread = threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True)
+
+    @property
+    def url(self):
+        return f'http://127.0.0.1:{self.server_address[1]}/v1'
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *error):
+        self.shutdown()
+        self.server_close()
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers['Content-Length']))
+        server = self.server
+        server.requests.append((self.path, dict(self.headers), json.loads(body)))
+        answer = server.answers.pop(0) if len(server.answers) > 1 else server.answers[0]
+        if answer == 'hang':
+            time.sleep(1.0)
+            return
+        if answer == 'cut':
+            self.wfile.write(b'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"choi')
+            return
+        status, text = answer
+        self.send_response(status)
+        self.send_header('Content-Length', str(len(text.encode())))
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    def log_message(self, *arguments):
+        pass
+
+
+def settings(url, **more):
+    return ChatSettings(
+        base_url=url, model='tiny', **{'timeout_s': 0.3, 'backoff_s': 0.01, 'retries': 2, **more}
+    )
+
+
+def closed_port():
+    with socket.socket() as s:
+        s.bind(('127.0.0.1', 0))
+        return f'http://127.0.0.1:{s.getsockname()[1]}/v1'
+
+
+def test_both_are_of_their_ports_and_name_their_model():
+    planner, monitor = (
+        OpenAIPlanner(settings(closed_port())),
+        OpenAIMonitor(settings(closed_port())),
+    )
+    assert isinstance(planner, Planner)
+    assert isinstance(monitor, Monitor)
+    assert planner.name == monitor.name == 'openai:tiny'
+    planner.close()
+    planner.close()
+
+
+def test_good_answer_is_a_plan_with_its_reasoning():
+    with Server(chat(PLAN)) as server:
+        parsed = parse_plan(OpenAIPlanner(settings(server.url)).propose(REQUEST))
+    assert parsed.reasoning == 'Soup first.'
+    assert [s.id for s in to_plan(parsed)] == ['grasp(soup)', 'place(soup, basket)']
+
+
+def test_request_is_as_the_chat_api_wants_it():
+    with Server(chat(PLAN)) as server:
+        OpenAIPlanner(settings(server.url), image_format='png').propose(REQUEST)
+        ((path, _, body),) = server.requests
+    assert path == '/v1/chat/completions'
+    url = body['messages'][1]['content'][1]['image_url'].pop('url')
+    assert body == {
+        'model': 'tiny',
+        'temperature': 0,
+        'max_tokens': 1024,
+        'messages': [
+            {'role': 'system', 'content': read_prompt('plan_v1')},
+            {
+                'role': 'user',
+                'content': [
+                    {
+                        'type': 'text',
+                        'text': 'Instruction: put the soup in the basket\n'
+                        'In the scene: soup, basket',
+                    },
+                    {'type': 'image_url', 'image_url': {}},
+                ],
+            },
+        ],
+        'response_format': {
+            'type': 'json_schema',
+            'json_schema': {
+                'name': 'plan',
+                'strict': True,
+                'schema': {
+                    'type': 'object',
+                    'properties': {
+                        'reasoning': {'type': 'string'},
+                        'stages': {
+                            'type': 'array',
+                            'items': {'type': 'array', 'items': {'type': 'string'}},
+                        },
+                    },
+                    'required': ['reasoning', 'stages'],
+                    'additionalProperties': False,
+                },
+            },
+        },
+    }
+    assert url.startswith('data:image/png;base64,')
+
+
+def test_png_arrives_exactly_and_jpeg_is_smaller():
+    from PIL import Image
+
+    picture = np.random.default_rng(0).integers(0, 255, (64, 64, 3), dtype=np.uint8)
+    sent = {}
+    for kind in ('png', 'jpeg'):
+        with Server(chat(PLAN)) as server:
+            seen = Observation(1, 1, images={'head': picture})
+            OpenAIPlanner(settings(server.url), image_format=kind).propose(
+                PlanRequest('x', None, seen)
+            )
+            content = server.requests[0][2]['messages'][1]['content']
+        sent[kind] = base64.b64decode(content[1]['image_url']['url'].partition(',')[2])
+    assert np.array_equal(np.asarray(Image.open(io.BytesIO(sent['png']))), picture)
+    assert len(sent['jpeg']) < len(sent['png'])
+
+
+def test_rejected_answers_go_back_with_their_exact_errors():
+    request = PlanRequest('x', None, SEEN, rejected=(('bad text', 'step 1: unknown verb'),))
+    with Server(chat(PLAN)) as server:
+        OpenAIPlanner(settings(server.url)).propose(request)
+        messages = server.requests[0][2]['messages']
+    assert [m['role'] for m in messages] == ['system', 'user', 'assistant', 'user']
+    assert messages[2]['content'] == 'bad text'
+    assert 'step 1: unknown verb' in messages[3]['content']
+
+
+def test_failed_attempt_is_told_with_its_plan_and_reason():
+    steps = to_plan(parse_plan(PLAN))
+    failed = FailedAttempt(Plan(1, 1, 'x', steps), 1, 'not done within 30 s')
+    with Server(chat(PLAN)) as server:
+        OpenAIPlanner(settings(server.url)).propose(PlanRequest('x', None, SEEN, failed))
+        said = server.requests[0][2]['messages'][1]['content'][0]['text']
+    assert '1. grasp soup; 2. place soup in basket' in said
+    assert 'Step 2 failed: not done within 30 s.' in said
+
+
+def test_planner_without_cameras_sends_words_only():
+    with Server(chat(PLAN)) as server:
+        OpenAIPlanner(settings(server.url), roles=()).propose(PlanRequest('x', None, None))
+        content = server.requests[0][2]['messages'][1]['content']
+    assert [p['type'] for p in content] == ['text']
+
+
+def test_missing_image_is_said_and_nothing_is_sent():
+    with Server(chat(PLAN)) as server:
+        with pytest.raises(StaleDataError, match='no image of left_wrist'):
+            OpenAIPlanner(settings(server.url), roles=('head', 'left_wrist')).propose(REQUEST)
+        assert server.requests == []
+
+
+def test_refused_connection_names_the_server():
+    url = closed_port()
+    with pytest.raises(PlannerUnavailableError, match='3 tries') as caught:
+        OpenAIPlanner(settings(url)).propose(REQUEST)
+    assert f'model tiny at {url}' in str(caught.value)
+    assert '\n' not in str(caught.value)
+
+
+def test_hanging_server_is_given_up_in_bounded_time():
+    begun = time.monotonic()
+    with Server('hang') as server:
+        with pytest.raises(PlannerUnavailableError, match=r'no answer within 0\.3 s'):
+            OpenAIPlanner(settings(server.url, retries=1)).propose(REQUEST)
+        assert len(server.requests) == 2
+    assert time.monotonic() - begun < 5.0
+
+
+@pytest.mark.parametrize('status', [429, 500, 503])
+def test_status_that_may_pass_is_tried_again_until_the_good_answer(status):
+    with Server((status, 'busy'), (status, 'busy'), chat(PLAN)) as server:
+        assert parse_plan(OpenAIPlanner(settings(server.url)).propose(REQUEST)).steps
+        assert len(server.requests) == 3
+
+
+def test_status_500_for_ever_ends_with_what_the_server_said():
+    with Server((500, 'image input is not supported')) as server:
+        with pytest.raises(PlannerUnavailableError, match='HTTP 500: image input is not'):
+            OpenAIPlanner(settings(server.url)).propose(REQUEST)
+        assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize('status', [400, 401, 404])
+def test_status_that_will_not_pass_is_not_tried_again(status):
+    with Server((status, 'no such model')) as server:
+        with pytest.raises(PlannerUnavailableError, match=f'HTTP {status}: no such model'):
+            OpenAIPlanner(settings(server.url)).propose(REQUEST)
+        assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    'body', ['', 'hello', '[]', '{}', '{"choices": []}', '{"choices": [{"message": {}}]}']
+)
+def test_answer_that_is_no_completion_is_tried_again(body):
+    with Server((200, body), chat(PLAN)) as server:
+        assert parse_plan(OpenAIPlanner(settings(server.url)).propose(REQUEST)).steps
+    with Server((200, body)) as server, pytest.raises(PlannerUnavailableError, match='completion'):
+        OpenAIPlanner(settings(server.url, retries=0)).propose(REQUEST)
+
+
+def test_answer_without_text_is_no_plan():
+    null = (200, '{"choices": [{"message": {"content": null}}]}')
+    with Server(null) as server, pytest.raises(PlannerUnavailableError, match='holds no text'):
+        OpenAIPlanner(settings(server.url, retries=0)).propose(REQUEST)
+
+
+def test_cut_answer_is_tried_again():
+    with Server('cut', chat(PLAN)) as server:
+        assert parse_plan(OpenAIPlanner(settings(server.url)).propose(REQUEST)).steps
+
+
+def test_text_that_is_no_json_reaches_the_parser_unchanged():
+    for text in ('I cannot plan.', '["grasp soup",]', '[]', '3'):
+        with Server(chat(text)) as server:
+            assert OpenAIPlanner(settings(server.url)).propose(REQUEST) == text
+
+
+def test_key_comes_from_the_environment_and_never_into_errors(monkeypatch):
+    monkeypatch.setenv('STRUCTRL_TEST_KEY', 'secret-123')
+    with Server((401, 'wrong key secret-123')) as server:
+        with pytest.raises(PlannerUnavailableError) as caught:
+            OpenAIPlanner(settings(server.url, key_variable='STRUCTRL_TEST_KEY')).propose(REQUEST)
+        assert server.requests[0][1]['Authorization'] == 'Bearer secret-123'
+    assert 'secret-123' not in str(caught.value)
+    assert 'wrong key ***' in str(caught.value)
+
+
+def test_without_a_key_none_is_sent(monkeypatch):
+    monkeypatch.delenv('STRUCTRL_TEST_KEY', raising=False)
+    for variable in ('STRUCTRL_TEST_KEY', ''):
+        with Server(chat(PLAN)) as server:
+            OpenAIPlanner(settings(server.url, key_variable=variable)).propose(REQUEST)
+            assert 'Authorization' not in server.requests[0][1]
+
+
+def test_monitor_compares_start_and_now():
+    step = to_plan(parse_plan('grasp soup'))[0]
+    now = Observation(2, 1, images={'head': IMAGE[::-1].copy()})
+    with Server(chat('{"done": true, "confidence": 0.75}')) as server:
+        judgement = OpenAIMonitor(settings(server.url), image_format='png').verify(step, SEEN, now)
+        content = server.requests[0][2]['messages'][1]['content']
+        schema = server.requests[0][2]['response_format']['json_schema']
+    assert (judgement.done, judgement.confidence) == (True, 0.75)
+    assert [p.get('text') for p in content if p['type'] == 'text'] == [
+        'Step: grasp soup',
+        'When the step began:',
+        'Now:',
+    ]
+    pictures = [p['image_url']['url'] for p in content if p['type'] == 'image_url']
+    assert len(pictures) == 2
+    assert pictures[0] != pictures[1]
+    assert schema['schema']['required'] == ['done', 'confidence']
+
+
+def test_monitor_without_an_image_says_which():
+    step = to_plan(parse_plan('grasp soup'))[0]
+    monitor = OpenAIMonitor(settings(closed_port()))
+    with pytest.raises(StaleDataError, match='no image of head'):
+        monitor.verify(step, SEEN, Observation(2, 1))
+
+
+@pytest.mark.parametrize(
+    'text',
+    [
+        'True',
+        '',
+        '{}',
+        '[]',
+        '{"done": "yes", "confidence": 1}',
+        '{"done": true}',
+        '{"done": true, "confidence": 2}',
+        '{"done": true, "confidence": NaN}',
+        '{"done": true, "confidence": true}',
+    ],
+)
+def test_answer_that_is_no_judgement_is_an_error(text):
+    with pytest.raises(PlannerUnavailableError, match='the monitor answered'):
+        read_judgement(text)
+
+
+@pytest.mark.parametrize(
+    'change',
+    [
+        {'base_url': ''},
+        {'base_url': 'ftp://x/v1'},
+        {'base_url': '127.0.0.1:8000'},
+        {'base_url': 'http://me:pw@host/v1'},
+        {'model': ''},
+        {'timeout_s': 0.0},
+        {'retries': -1},
+    ],
+)
+def test_settings_that_cannot_work_are_refused(change):
+    with pytest.raises(ParameterError, match=r'base_url|model|timeout_s'):
+        ChatSettings(**{'base_url': 'http://x/v1', 'model': 'm', **change})
+
+
+def test_unknown_prompt_format_and_missing_cameras_are_refused():
+    with pytest.raises(ParameterError, match='known: plan_v1, verify_v1'):
+        read_prompt('plan_v0')
+    with pytest.raises(ParameterError, match='without cameras'):
+        OpenAIMonitor(settings(closed_port()), roles=())
+    with pytest.raises(ParameterError, match='jpeg'):
+        OpenAIPlanner(settings(closed_port()), image_format='gif').propose(REQUEST)
+
+
+def test_too_long_answer_is_not_read_to_its_end():
+    with Server((200, 'x' * 4_100_000)) as server:
+        client = ChatClient(settings(server.url, retries=0, timeout_s=20.0))
+        with pytest.raises(PlannerUnavailableError, match='longer than'):
+            client.complete([], {}, 'x')
