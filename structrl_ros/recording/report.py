@@ -24,6 +24,7 @@ from structrl_ros.recording.run_events import read_events
 from structrl_ros.recording.run_record import Outcome
 from structrl_ros.recording.run_record import RunRecord
 from structrl_ros.recording.timeline_chart import timeline_chart
+from structrl_ros.subtasks.tracker import TrackerSettings
 from structrl_ros.types import Episode
 
 #: Frames in the player, and how many of them the strip shows.
@@ -34,12 +35,18 @@ MONITOR_RATE_HZ = 5.0
 MONITOR_P99_S = 0.210
 
 
-def write_report(run_dir: Path, *, outcome: Outcome | None = None) -> Path:
+def write_report(
+    run_dir: Path,
+    *,
+    outcome: Outcome | None = None,
+    settings: TrackerSettings | None = None,
+) -> Path:
     """Write run.json, trace.json and report.html of a run from its bag.
 
     Args:
         run_dir: Folder that holds `bag/`.
         outcome: How the task ended by its action result; None takes the episode's own end.
+        settings: What the tracker ran with; None takes what it said on /diagnostics.
 
     Returns:
         Path of report.html.
@@ -51,7 +58,7 @@ def write_report(run_dir: Path, *, outcome: Outcome | None = None) -> Path:
     events = read_events(bag)
     number = events.main_episode()
     mine = events.of_episode(number)
-    trace, ledger = check_ledger(events, number)
+    trace, ledger = check_ledger(mine, settings)
     record = build_record(events, run=run_dir.resolve().name, ledger=ledger, told=outcome)
     start_ns = mine.of(Episode)[0].stamp_ns
     end_ns = start_ns + round(record.duration_s * 1e9)
@@ -59,15 +66,14 @@ def write_report(run_dir: Path, *, outcome: Outcome | None = None) -> Path:
     path = run_dir / 'report.html'
     try:
         _write_json(run_dir / 'run.json', record.to_json())
-        if trace is not None:
-            _write_json(run_dir / 'trace.json', trace)
-        path.write_text(render_report(record, frames, has_trace=trace is not None), 'utf-8')
+        _write_json(run_dir / 'trace.json', trace)
+        path.write_text(render_report(record, frames), 'utf-8')
     except OSError as error:
         raise BagError(f'cannot write the report of {run_dir}: {error}') from error
     return path
 
 
-def render_report(record: RunRecord, frames: Sequence[Frame], *, has_trace: bool = True) -> str:
+def render_report(record: RunRecord, frames: Sequence[Frame]) -> str:
     """Return the HTML of a report; it needs no network and no other file."""
     environment = Environment(
         loader=PackageLoader('structrl_ros.recording', '.'),
@@ -97,7 +103,6 @@ def render_report(record: RunRecord, frames: Sequence[Frame], *, has_trace: bool
         spans=_spans_by_subtask(record),
         monitor_rate_hz=MONITOR_RATE_HZ,
         monitor_p99_s=MONITOR_P99_S,
-        has_trace=has_trace,
     )
 
 

@@ -1,5 +1,6 @@
 """A synthetic run: dataclasses to CDR by rosbags, so that recording is tested without nodes."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from dataclasses import field
 
@@ -9,6 +10,11 @@ import pytest
 from structrl_ros.recording.bag_writer import BagWriter
 from structrl_ros.recording.bag_writer import TopicQos
 from structrl_ros.recording.message_types import message_types
+from structrl_ros.rewards.structured import StructuredReward
+from structrl_ros.subtasks.settings_text import SETTINGS_KEY
+from structrl_ros.subtasks.settings_text import settings_to_text
+from structrl_ros.subtasks.tracker import Tracker
+from structrl_ros.subtasks.tracker import TrackerSettings
 from structrl_ros.types import ActionChunk
 from structrl_ros.types import ChunkDone
 from structrl_ros.types import Episode
@@ -18,10 +24,15 @@ from structrl_ros.types import Reward
 from structrl_ros.types import Safety
 from structrl_ros.types import SafetyState
 from structrl_ros.types import Subtask
-from structrl_ros.types import SubtaskStatus
 from structrl_ros.types import Verdict
 
 OWN = 'structrl_msgs/msg/'
+NAMES = (
+    'grasp(alphabet_soup_1)',
+    'in(alphabet_soup_1, basket_1_contain_region)',
+    'grasp(tomato_sauce_1)',
+    'in(tomato_sauce_1, basket_1_contain_region)',
+)
 SECOND = 1_000_000_000
 LATCHED = TopicQos(reliable=True, transient_local=True, depth=1)
 TOPICS = {
@@ -146,21 +157,22 @@ class SyntheticRun:
     instruction: str = 'put both the alphabet soup and the tomato sauce in the basket'
     success: bool = True
     close: bool = True
+    says_settings: bool = True
+    spoil: Callable = lambda reward: reward
     sent: list = field(default_factory=list)
     wall_ns: int = 1_700_000_000 * SECOND
 
     def subtasks(self):
-        names = ('alphabet_soup', 'tomato_sauce')
+        names = ('alphabet soup', 'tomato sauce')
         found = []
-        for i, name in enumerate(names):
-            spoken = name.replace('_', ' ')
-            found.append(Subtask(f's{2 * i + 1}', f'grasp {spoken}', 'grasp', (name,), 2 * i))
+        for i, spoken in enumerate(names):
+            found.append(Subtask(f's{2 * i + 1}', f'grasp {spoken}', 'grasp', (spoken,), 2 * i))
             found.append(
                 Subtask(
                     f's{2 * i + 2}',
                     f'place {spoken} in basket',
                     'place',
-                    (name, 'basket'),
+                    (spoken, 'basket'),
                     2 * i + 1,
                 )
             )
@@ -184,23 +196,36 @@ class SyntheticRun:
 
     def _put(self, topic, value):
         self._send(topic, encode(value))
+        if not isinstance(value, Episode | Plan | Verdict | Predicates | ChunkDone):
+            return
+        for output in self.tracker.consume(value):
+            if isinstance(output, Reward):
+                self._send('/reward', encode(self.spoil(output)))
+            else:
+                self._send('/subtask', encode(output))
 
     def _play(self):
-        start, ids = SECOND, [s.id for s in self.subtasks()]
-        self._send('/clock', encode_clock(start))
-        self._put('/safety', Safety(start, SafetyState.OK, ''))
-        self._put('/episode', self._episode(start, ended=False))
-        self._send('/observation/head/image', encode_image(start, picture(0.0)))
-        self._put(
-            '/plan',
-            Plan(start, 1, self.instruction, self.subtasks(), '<soup> & then the sauce', 'rules'),
-        )
-        self._put('/subtask', SubtaskStatus(start, 1, 0, 1, ids[0], (), (ids[0],), tuple(ids[1:])))
-        total = 0.0
+        self.tracker = Tracker(self.settings(), StructuredReward)
+        self.index = 0
+        self._send('/clock', encode_clock(SECOND))
+        self._put('/safety', Safety(SECOND, SafetyState.OK, ''))
+        self._put('/episode', self._episode(SECOND, ended=False))
+        if self.says_settings:
+            values = {SETTINGS_KEY: settings_to_text(self.settings())}
+            data = encode_diagnostics(SECOND, 'tracker_node: ledger', 0, 'fine', values)
+            self._send('/diagnostics', data)
+        self._send('/observation/head/image', encode_image(SECOND, picture(0.0)))
+        self._put('/predicates', self._predicates(0, SECOND, success=False))
+        thought = '<soup> & then the sauce'
+        self._put('/plan', Plan(SECOND, 1, self.instruction, self.subtasks(), thought, 'rules'))
         for k in range(1, self.chunks + 1):
-            total = self._chunk(k, start, ids, total)
-        end = start + int(self.chunks * self.chunk_s * SECOND)
+            self._chunk(k)
+        end = SECOND + int(self.chunks * self.chunk_s * SECOND)
         self._put('/episode', self._episode(end, ended=True))
+
+    def settings(self):
+        """What the run is paid by."""
+        return TrackerSettings(durations=dict(zip(NAMES, self.durations, strict=True)))
 
     def _episode(self, stamp_ns, *, ended):
         return Episode(
@@ -217,98 +242,43 @@ class SyntheticRun:
             ('alphabet_soup', 'tomato_sauce', 'basket'),
         )
 
-    def _chunk(self, k, start, ids, total):
-        before, after = (start + int(i * self.chunk_s * SECOND) for i in (k - 1, k))
+    def _chunk(self, k):
+        before, after = (SECOND + int(i * self.chunk_s * SECOND) for i in (k - 1, k))
         actions = np.full((8, 7), 0.01 * k, dtype=np.float32)
-        self._put(
-            '/action_chunk',
-            ActionChunk(before, 1, k, 'policy', 'ee_delta_pose', 0.05, actions),
-        )
-        done = [d for d in self.done_at if d <= k]
-        success = self.success and k == self.chunks
+        chunk = ActionChunk(before, 1, k, 'policy', 'ee_delta_pose', 0.05, actions)
+        self._put('/action_chunk', chunk)
         for tick in range(1, 3):
-            stamp = before + tick * SECOND // 5
-            self._send('/clock', encode_clock(stamp))
-            index = min(len([d for d in self.done_at if d < k]), len(ids) - 1)
-            is_done = tick == 2 and k in self.done_at
-            self._put(
-                '/verdict',
-                Verdict(stamp, 1, index, ids[index], is_done, 0.9, 0.004, 'predicates'),
-            )
+            self._verdict(k, before + tick * SECOND // 5, is_last=tick == 2)
         self._send('/observation/head/image', encode_image(after, picture(k / self.chunks)))
-        self._put('/predicates', self._predicates(k, after, success))
-        end = k == self.chunks
-        self._put(
-            '/chunk_done',
-            ChunkDone(
-                after, 1, k, 8, end and self.success, end and not self.success, success, actions
-            ),
-        )
-        terms = self._terms(k, success)
-        total += sum(v for _, v in terms)
-        self._put(
-            '/reward',
-            Reward(
-                after,
-                1,
-                k,
-                sum(v for _, v in terms),
-                terms,
-                total,
-                end and self.success,
-                end and not self.success,
-            ),
-        )
-        n = len(done)
-        self._put(
-            '/subtask',
-            SubtaskStatus(
-                after,
-                1,
-                k,
-                1,
-                ids[n] if n < len(ids) else '',
-                tuple(ids[:n]),
-                tuple(ids[n : n + 1]),
-                tuple(ids[n + 1 :]),
-            ),
-        )
+        is_end = k == self.chunks
+        won, lost = is_end and self.success, is_end and not self.success
+        self._put('/predicates', self._predicates(k, after, success=won))
+        self._put('/chunk_done', ChunkDone(after, 1, k, 8, won, lost, won, actions))
         if k == 9:
             self._put('/safety', Safety(after, SafetyState.HOLD, 'no chunk for 0.11 s'))
+            values = {'rejected_chunks': '1', 'real_time_factor': '0.98'}
+            words = 'chunk 8 holds NaN: rejected'
             self._send(
-                '/diagnostics',
-                encode_diagnostics(
-                    after,
-                    'sim_node: chunks',
-                    1,
-                    'chunk 8 holds NaN: rejected',
-                    {'rejected_chunks': '1', 'real_time_factor': '0.98'},
-                ),
+                '/diagnostics', encode_diagnostics(after, 'sim_node: chunks', 1, words, values)
             )
         if k == 10:
             self._put('/safety', Safety(after, SafetyState.OK, ''))
-        return total
 
-    def _predicates(self, k, stamp_ns, success):
-        names = (
-            'grasped alphabet_soup',
-            'in alphabet_soup basket',
-            'grasped tomato_sauce',
-            'in tomato_sauce basket',
+    def _verdict(self, k, stamp_ns, *, is_last):
+        self._send('/clock', encode_clock(stamp_ns))
+        ids = [s.id for s in self.subtasks()]
+        if self.index == len(ids):
+            return
+        is_done = is_last and k in self.done_at
+        name = ids[self.index]
+        self._put(
+            '/verdict', Verdict(stamp_ns, 1, self.index, name, is_done, 0.9, 0.004, 'predicates')
         )
-        values = tuple(k >= d for d in self.done_at)
-        return Predicates(stamp_ns, 1, k, 8 * k, names, values, success)
+        self.index += is_done
 
-    def _terms(self, k, success):
-        terms = []
-        if k in self.done_at:
-            i = self.done_at.index(k)
-            spent = k - (self.done_at[i - 1] if i else 0)
-            name = f'subtask {self.subtasks()[i].id}'
-            terms.append((name, 0.6 / (1.0 + spent / self.durations[i])))
-        if success:
-            terms.append(('success', 2.0))
-        return tuple(terms)
+    def _predicates(self, k, stamp_ns, *, success):
+        values = tuple(0 < d <= k for d in self.done_at)
+        return Predicates(stamp_ns, 1, k, 8 * k, NAMES, values, success)
 
 
 @pytest.fixture

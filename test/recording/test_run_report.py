@@ -11,21 +11,22 @@ import pytest
 
 from structrl_ros.errors import BagError
 from structrl_ros.recording.film import film_frames
+from structrl_ros.recording.ledger import check_ledger
 from structrl_ros.recording.report import render_report
 from structrl_ros.recording.report import write_report
 from structrl_ros.recording.run_builder import build_record
 from structrl_ros.recording.run_events import read_events
-from structrl_ros.recording.run_record import LedgerCheck
 from structrl_ros.recording.run_record import Outcome
 from structrl_ros.recording.svg import round_ticks
 
 SECOND = 1_000_000_000
 VOID = {'meta', 'link', 'img', 'input', 'br', 'hr'}
-UNCHECKED = LedgerCheck(None, 0, 'not run in this test')
 
 
 def record_of(path):
-    return build_record(read_events(path / 'bag'), run='a run', ledger=UNCHECKED)
+    events = read_events(path / 'bag')
+    _, ledger = check_ledger(events.of_episode(events.main_episode()))
+    return build_record(events, run='a run', ledger=ledger)
 
 
 class StrictParser(HTMLParser):
@@ -80,7 +81,7 @@ def test_record_holds_the_numbers_of_the_run(tmp_path, synthetic_run):
 def test_monitor_rate_and_period_are_in_body_time(tmp_path, synthetic_run):
     synthetic_run().write(tmp_path)
     monitor = record_of(tmp_path).monitor
-    assert monitor.verdicts == 48
+    assert monitor.verdicts == 44
     assert monitor.period.rate_hz == pytest.approx(5.0)
     assert monitor.period.p99_s == pytest.approx(0.2)
     assert monitor.latency_p99_s == pytest.approx(0.004, rel=1e-6)
@@ -195,8 +196,8 @@ def test_cut_recording_is_reported_as_unfinished(tmp_path, synthetic_run):
 
 def test_run_without_end_has_no_outcome(tmp_path, synthetic_run):
     run = synthetic_run(chunks=4)
-    run._episode_put = run._put
-    run._put = lambda t, v: None if getattr(v, 'ended', False) else run._episode_put(t, v)
+    put = run._put
+    run._put = lambda t, v: None if getattr(v, 'ended', False) else put(t, v)
     run.write(tmp_path)
     record = record_of(tmp_path)
     assert record.outcome.success is None
