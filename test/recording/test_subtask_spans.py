@@ -1,4 +1,4 @@
-"""Spans of subtasks in lock-step and real time: attempts that end done, stopped, replaced, open."""
+"""Spans of subtasks in lock-step and real time: done, stopped, replaced and open attempts."""
 
 from structrl_ros.recording.run_events import Arrival
 from structrl_ros.recording.run_events import RunEvents
