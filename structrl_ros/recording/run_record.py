@@ -5,6 +5,7 @@ Times `*_s` are seconds of the body's clock since the start of the episode.
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from dataclasses import dataclass
 from typing import Any
@@ -232,6 +233,9 @@ class RunRecord:
 
 
 def _plain(value: Any) -> Any:
+    """Return lists for tuples, and None for numbers that JSON does not know."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
     if isinstance(value, dict):
         return {k: _plain(v) for k, v in value.items()}
     return [_plain(v) for v in value] if isinstance(value, list | tuple) else value

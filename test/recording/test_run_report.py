@@ -220,6 +220,13 @@ def test_bag_without_an_episode_is_refused_in_one_line(tmp_path, synthetic_run):
         write_report(tmp_path)
 
 
+def test_numbers_that_json_does_not_know_become_null(tmp_path, synthetic_run):
+    synthetic_run(chunks=2).write(tmp_path)
+    record = replace(record_of(tmp_path), wall_s=math.nan)
+    assert record.to_json()['wall_s'] is None
+    assert json.loads(json.dumps(record.to_json(), allow_nan=False))['duration_s'] > 0
+
+
 def test_round_ticks_are_round_and_inside():
     assert round_ticks(0.0, 9.6, 10) == [float(i) for i in range(10)]
     assert round_ticks(0.0, 0.0) == [0.0]
