@@ -1,0 +1,148 @@
+"""tracker_node: where the plan stands, and the reward of each chunk, live.
+
+Decodes, hands every message to `subtasks.tracker.Tracker`, publishes what it returns. Only this
+node publishes `subtask` and `reward`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from collections.abc import Sequence
+from typing import Any
+
+import rclpy
+from rclpy.clock import Clock
+from rclpy.clock import ClockType
+from rclpy.executors import ExternalShutdownException
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+
+from structrl_ros.errors import MessageError
+from structrl_ros.errors import StructRLError
+from structrl_ros.nodes.parameters import declare
+from structrl_ros.params.tracker import TrackerParameters
+from structrl_ros.rewards.structured import StructuredReward
+from structrl_ros.subtasks.settings_text import SETTINGS_KEY
+from structrl_ros.subtasks.settings_text import settings_to_text
+from structrl_ros.subtasks.tracker import Tracker
+from structrl_ros.types import Episode
+from structrl_ros.types import Reward
+from structrl_ros.wire import topics
+from structrl_ros.wire.body_codecs import episode_from_message
+from structrl_ros.wire.chunk_codecs import chunk_done_from_message
+from structrl_ros.wire.plan_codecs import plan_from_message
+from structrl_ros.wire.plan_codecs import subtask_status_to_message
+from structrl_ros.wire.plan_codecs import verdict_from_message
+from structrl_ros.wire.qos import message_type
+from structrl_ros.wire.qos import publisher_qos
+from structrl_ros.wire.qos import subscriber_qos
+from structrl_ros.wire.reward_codecs import predicates_from_message
+from structrl_ros.wire.reward_codecs import reward_to_message
+from structrl_ros.wire.stamps import RosClock
+from structrl_ros.wire.task_codecs import HealthLevel
+from structrl_ros.wire.task_codecs import health_to_message
+
+#: Topic and decoder of everything that the tracker consumes.
+_HEARD: tuple[tuple[str, Callable[[Any], Any]], ...] = (
+    (topics.EPISODE, episode_from_message),
+    (topics.PLAN, plan_from_message),
+    (topics.VERDICT, verdict_from_message),
+    (topics.PREDICATES, predicates_from_message),
+    (topics.CHUNK_DONE, chunk_done_from_message),
+)
+#: Reports of the tracker that are shown on /diagnostics.
+_SHOWN_REPORTS = 3
+
+
+class TrackerNode(Node):
+    """Subscribes, publishes, reports."""
+
+    def __init__(self, **options: Any) -> None:
+        """Declare parameters and subscribe.
+
+        Raises:
+            ParameterError: If a parameter is not allowed, or the file of durations is wrong.
+        """
+        super().__init__('tracker_node', **options)
+        settings = declare(self, TrackerParameters).settings()
+        self._settings_text = settings_to_text(settings)
+        self._tracker = Tracker(settings, StructuredReward)
+        self._body_clock = RosClock(self)
+        self._last: Reward | None = None
+        self._reports: list[str] = []
+        self._status, self._rewards, self._health = (
+            self.create_publisher(message_type(topic), topic, publisher_qos(topic))
+            for topic in (topics.SUBTASK, topics.REWARD, topics.DIAGNOSTICS)
+        )
+        for topic, decode in _HEARD:
+            self._hear(topic, decode)
+        self.create_timer(1.0, self._report, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    @property
+    def tracker(self) -> Tracker:
+        """The pure tracker behind the node."""
+        return self._tracker
+
+    def _hear(self, topic: str, decode: Callable[[Any], Any]) -> None:
+        def heard(message: Any) -> None:
+            try:
+                value = decode(message)
+            except MessageError as error:
+                self.get_logger().warning(str(error))
+                return
+            self._consume(value)
+
+        self.create_subscription(message_type(topic), topic, heard, subscriber_qos(topic))
+
+    def _consume(self, value: Any) -> None:
+        for output in self._tracker.consume(value):
+            if isinstance(output, Reward):
+                self._last = output
+                self._rewards.publish(reward_to_message(output))
+            else:
+                self._status.publish(subtask_status_to_message(output))
+        for line in self._tracker.take_reports():
+            self.get_logger().warning(line)
+            self._reports = [*self._reports, line][-_SHOWN_REPORTS:]
+        if isinstance(value, Episode):
+            self._reports = [] if not value.ended else self._reports
+            self._report()
+
+    def _report(self) -> None:
+        waiting = self._tracker.waiting_for()
+        level = HealthLevel.WARN if self._reports else HealthLevel.OK
+        chunk = 'no chunk yet' if self._last is None else f'chunk {self._last.chunk} paid'
+        text = '; '.join([waiting or chunk, *self._reports])
+        values: dict[str, object] = {
+            SETTINGS_KEY: self._settings_text,
+            'ignored': self._tracker.ignored,
+            'episode_return': 0.0 if self._last is None else self._last.episode_return,
+        }
+        now_ns, name = self._body_clock.now_ns(), f'{self.get_name()}: tracker'
+        self._health.publish(health_to_message(now_ns, name, level, text, values))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the node until SIGINT or SIGTERM."""
+    rclpy.init(args=arguments)
+    try:
+        node = TrackerNode()
+    except StructRLError as error:
+        sys.stderr.write(f'tracker_node: {error}\n')
+        rclpy.try_shutdown()
+        return 1
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    try:
+        executor.spin()
+    except (KeyboardInterrupt, ExternalShutdownException):
+        pass
+    finally:
+        node.destroy_node()
+        rclpy.try_shutdown()
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

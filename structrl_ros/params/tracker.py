@@ -1,0 +1,97 @@
+"""Parameters of tracker_node."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+from structrl_ros.errors import ParameterError
+from structrl_ros.params.parameter import check_parameters
+from structrl_ros.params.parameter import parameter
+from structrl_ros.subtasks.paid_task import PACINGS
+from structrl_ros.subtasks.paid_task import TRUTH_SOURCES
+from structrl_ros.subtasks.tracker import TrackerSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrackerParameters:
+    """What tracker_node pays, and what a chunk waits for; defaults of StructRL Section 4.1."""
+
+    lockstep: bool = parameter(
+        False, description='A chunk is paid once the verdict with its stamp is there, too.'
+    )
+    truth_source: str = parameter(
+        'predicates',
+        description='What tells that a subtask is done: the body, or the monitor.',
+        choices=TRUTH_SOURCES,
+    )
+    beta: float = parameter(
+        0.6, description='Largest payment for one subtask.', bounds=(0.0, 1000.0)
+    )
+    lambda_c: float = parameter(
+        2.0, description='Terminal reward, paid once at success.', bounds=(0.0, 1000.0)
+    )
+    gating: bool = parameter(
+        True, description='Pay a subtask only after every subtask of the earlier stages.'
+    )
+    pacing: str = parameter(
+        'auto',
+        description='auto: by demonstrations if all durations are known, else uniform.',
+        choices=PACINGS,
+    )
+    cap: float = parameter(
+        0.0,
+        description='Largest sum of intermediate payments of a task; 0 = no cap.',
+        bounds=(0.0, 1000.0),
+    )
+    horizon_chunks: float = parameter(
+        52.0,
+        description='Length of an episode in chunks, for uniform pacing.',
+        bounds=(1.0, 1_000_000.0),
+    )
+    durations_file: str = parameter(
+        '', description='JSON object: predicate, or task/predicate, to duration in chunks.'
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse what is not allowed."""
+        check_parameters(self)
+
+    def settings(self) -> TrackerSettings:
+        """Return the settings of the tracker, with the durations of the file.
+
+        Raises:
+            ParameterError: If the file cannot be read or holds something else.
+        """
+        return TrackerSettings(
+            beta=self.beta,
+            lambda_c=self.lambda_c,
+            gating=self.gating,
+            pacing=self.pacing,
+            cap=self.cap or None,
+            durations=_read_durations(self.durations_file) if self.durations_file else {},
+            horizon_chunks=self.horizon_chunks,
+            truth_source=self.truth_source,
+            lockstep=self.lockstep,
+        )
+
+
+def _read_durations(file: str) -> dict[str, float]:
+    try:
+        document = json.loads(Path(file).expanduser().read_text(encoding='utf-8'))
+    except OSError as error:
+        raise ParameterError(f'durations_file {file}: {error.strerror}') from None
+    except ValueError as error:
+        reason = ' '.join(str(error).split())
+        raise ParameterError(f'durations_file {file} is no JSON: {reason}') from None
+    if not isinstance(document, dict):
+        raise ParameterError(f'durations_file {file}: allowed: an object of name to chunks')
+    for name, value in document.items():
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not is_number or not (math.isfinite(value) and value > 0):
+            raise ParameterError(
+                f'durations_file {file}: {name} is {value!r}; allowed: chunks above 0'
+            )
+    return {name: float(value) for name, value in document.items()}
