@@ -49,6 +49,7 @@ class LiberoScene:
             SimulationError: If LIBERO is missing.
         """
         wrapper = import_libero()
+        keep_no_build_cache()
         self.task = task
         self._states = initial_states(task)
         self._seed: int | None = None
@@ -139,22 +140,38 @@ def fixture_poses(scene: LiberoScene) -> Float64:
     return poses
 
 
-def release_build_memory() -> None:
-    """Give back what MuJoCo's compiler keeps after a build: about 1.0 of 1.6 GB.
+def keep_no_build_cache() -> None:
+    """Let MuJoCo's compiler cache no decoded assets; call before a build.
 
-    That is the parsed XML (public `mj_freeLastXML`), the cache of decoded assets, and free heap.
+    Emptying the cache after a build can loop for ever (seen with Long task 4 in 3.3.2).
     """
-    import mujoco
+    library = _mujoco_library()
+    if library is not None and _mujoco_version() == _CACHE_KNOWN_IN:
+        library.mj_globalCache.restype = ctypes.c_void_p
+        library.mj_setCacheSize.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+        library.mj_setCacheSize(library.mj_globalCache(), 0)
 
-    library = next(Path(mujoco.__file__).parent.glob('libmujoco.so*'), None)
-    if library is None:
-        return
-    functions = ctypes.CDLL(str(library))
-    functions.mj_freeLastXML()
-    if mujoco.__version__ == _CACHE_KNOWN_IN:
-        functions.mj_globalCache.restype = ctypes.c_void_p
-        functions.mj_setCacheSize.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
-        functions.mj_setCacheSize(functions.mj_globalCache(), 0)
+
+def release_build_memory() -> None:
+    """Give back what MuJoCo's compiler keeps after a build: parsed XML and free heap."""
+    library = _mujoco_library()
+    if library is not None:
+        library.mj_freeLastXML()
     trim = getattr(ctypes.CDLL(None), 'malloc_trim', None)
     if trim is not None:
         trim(0)
+
+
+def _mujoco_library() -> Any:
+    """Return MuJoCo's shared library, or None where it is not found."""
+    import mujoco
+
+    path = next(Path(mujoco.__file__).parent.glob('libmujoco.so*'), None)
+    return None if path is None else ctypes.CDLL(str(path))
+
+
+def _mujoco_version() -> str:
+    """Return MuJoCo's version."""
+    import mujoco
+
+    return str(mujoco.__version__)
