@@ -72,6 +72,7 @@ class RecorderNode(Node):
         self._clock_ns = RosClock(self)
         self._gaps = GapCounter()
         self._error = ''
+        self._heard: dict[str, Any] = {}
         self._bag = self._open()
         self._health = self.create_publisher(
             message_type(topics.DIAGNOSTICS),
@@ -123,7 +124,9 @@ class RecorderNode(Node):
             if decode is not None:
                 self._count(name, data, kind, decode)
 
-        self.create_subscription(kind, topic, take, recorder_qos(topic), raw=True)
+        self._heard[topic] = self.create_subscription(
+            kind, topic, take, recorder_qos(topic), raw=True
+        )
 
     def _count(
         self, name: str, data: bytes, kind: type[Any], decode: Callable[[Any], Any]
@@ -151,7 +154,12 @@ class RecorderNode(Node):
             self._try(self._bag.flush_if_due)
         gaps = {f'gap {name}': n for name, n in self._gaps.missing.items() if n}
         level = HealthLevel.ERROR if self._error else HealthLevel.WARN if gaps else HealthLevel.OK
-        values = {'directory': self._parameters.directory, **gaps}
+        connected = [t for t, heard in self._heard.items() if heard.get_publisher_count()]
+        values = {
+            'directory': self._parameters.directory,
+            'connected': ' '.join(connected),
+            **gaps,
+        }
         if self._bag is not None:
             values['messages'] = self._bag.counts.total()
             values['lost'] = self._bag.lost.total()

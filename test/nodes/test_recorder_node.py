@@ -264,6 +264,8 @@ def test_missing_chunks_are_counted_and_named(world, start, tmp_path):
     world.wait(lambda: any('gap /arm/reward' in h[3] for h in world.recorder_health()))
     _, level, text, values = world.recorder_health()[-1]
     assert (level, values['gap /arm/reward']) == (HealthLevel.WARN, '3')
+    assert 'reward' in values['connected'].split()
+    assert 'plan' not in values['connected'].split()
     assert '3 missing' in text
     assert end(child)[0] == 0
 
