@@ -47,6 +47,8 @@ from structrl_ros.wire.qos import subscriber_qos
 from structrl_ros.wire.task_codecs import HealthLevel
 from structrl_ros.wire.task_codecs import health_to_message
 
+#: Chunks that wait to be judged: with one alone, a second publisher would go unseen.
+CHUNKS_KEPT = 10
 #: Wall seconds to wait for a stop to take effect before saying that it will.
 STOP_WAIT_S = 0.5
 #: Below this real-time factor the node says on `/diagnostics` that it is too slow.
@@ -67,8 +69,9 @@ class SimNode(Node):
             StructRLError: If a parameter is not allowed.
         """
         super().__init__('sim_node', **options)
-        self._parameters = p = declare(self, SimParameters)
+        self._settings = p = declare(self, SimParameters)
         self._on_death = on_death
+        self._is_alive = True
         self._task = p.task or default_task(p.body)
         body = make_body(p.body, image_size=p.image_size)
         spec = body.spec
@@ -107,7 +110,10 @@ class SimNode(Node):
             (topics.SUBTASK, self._on_subtask),
             (topics.INTERVENTION, self._on_intervention),
         ):
-            self.create_subscription(message_type(topic), topic, heard, subscriber_qos(topic))
+            qos = subscriber_qos(topic)
+            if topic == topics.ACTION_CHUNK:
+                qos.depth = CHUNKS_KEPT
+            self.create_subscription(message_type(topic), topic, heard, qos)
 
     def _serve(self) -> None:
         slow = MutuallyExclusiveCallbackGroup()
@@ -124,7 +130,7 @@ class SimNode(Node):
         self.create_timer(0.2, lambda: self._publisher.clock(self._runner.now_ns), clock=wall)
 
     def _first_episode(self) -> None:
-        p = self._parameters
+        p = self._settings
         try:
             self._world.reset(self._task, p.seed, p.initial_state)
         except StructRLError as error:
@@ -201,9 +207,9 @@ class SimNode(Node):
 
     def _report(self) -> None:
         counters, factor = self._world.counters, self._world.pacer.real_time_factor
-        is_slow = not self._parameters.lockstep and 0.0 < factor < SLOW_FACTOR
+        is_slow = not self._settings.lockstep and 0.0 < factor < SLOW_FACTOR
         text = f'{counters.steps} steps'
-        if not self._parameters.lockstep:
+        if not self._settings.lockstep:
             text = f'real-time factor {factor:.2f}'
         values = {
             'real_time_factor': f'{factor:.3f}',
@@ -218,8 +224,10 @@ class SimNode(Node):
         self._health.publish(health_to_message(now_ns, 'sim_node: body', level, text, values))
 
     def _die(self, why: str) -> None:
-        self.get_logger().fatal(f'{why}: sim_node ends')
-        self._on_death()
+        if self._is_alive:
+            self._is_alive = False
+            self.get_logger().fatal(f'{why}: sim_node ends')
+            self._on_death()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -246,7 +254,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     finally:
         node.close()
         rclpy.try_shutdown()
-    return len(deaths)
+    return 1 if deaths else 0
 
 
 if __name__ == '__main__':

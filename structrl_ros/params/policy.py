@@ -1,0 +1,46 @@
+"""Parameters of policy_node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from structrl_ros.params.parameter import check_parameters
+from structrl_ros.params.parameter import parameter
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyParameters:
+    """Which policy gives chunks, and when it is asked."""
+
+    policy: str = parameter(
+        'expert',
+        description='expert (scripted, privileged, of the body) or checkpoint.',
+        choices=('expert', 'checkpoint'),
+    )
+    checkpoint: str = parameter('', description='Folder of the checkpoint, where one is used.')
+    lockstep: bool = parameter(
+        False, description='The body waits for each chunk: ask once for each, by exact stamps.'
+    )
+    chunk_length: int = parameter(
+        0,
+        description='Rows of a chunk of the expert; 0 = 8 in lock-step, 16 in real time.',
+        bounds=(0, 200),
+    )
+    replan_steps: int = parameter(
+        0,
+        description='Control periods between two chunks in real time; 0 = half a chunk.',
+        bounds=(0, 200),
+        read_only=False,
+    )
+    control_rate_hz: float = parameter(
+        20.0,
+        description='Control rate of the body, rows of a chunk a second.',
+        bounds=(1.0, 1000.0),
+    )
+    autostart: bool = parameter(
+        True, description='Configure and activate at start, without a lifecycle manager.'
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse what is not allowed."""
+        check_parameters(self)
