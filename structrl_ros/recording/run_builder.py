@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from datetime import UTC
 from datetime import datetime
+from statistics import median
 
 from structrl_ros.evaluation.statistics import percentile
 from structrl_ros.evaluation.statistics import period_statistics
@@ -67,7 +69,7 @@ def build_record(
         subtasks=subtask_spans(mine, start_ns),
         verdicts=tuple(_verdict(v, start_ns) for v in mine.of(Verdict)),
         chunks=_chunks(mine, start_ns),
-        executed=_executed(mine.of(ChunkDone), start_ns),
+        executed=_executed(mine, start_ns),
         safety=_safety(events, mine, start_ns, end_ns),
         rewards=tuple(_reward(r, start_ns) for r in rewards),
         episode_return=rewards[-1].episode_return if rewards else 0.0,
@@ -151,14 +153,18 @@ def _chunks(events: RunEvents, start_ns: int) -> tuple[ChunkEntry, ...]:
     )
 
 
-def _executed(done: Sequence[ChunkDone], start_ns: int) -> tuple[ExecutedEntry, ...]:
+def _executed(events: RunEvents, start_ns: int) -> tuple[ExecutedEntry, ...]:
+    """Return the chunks that were run; each began its steps before its end, not in the last."""
+    periods = [chunk.step_period for chunk in events.of(ActionChunk)]
+    period_s = median(periods) if periods else math.inf
     entries = []
     before_s = 0.0
-    for d in sorted(done, key=lambda d: d.chunk):
+    for d in sorted(events.of(ChunkDone), key=lambda d: d.chunk):
         t_s = _seconds(d.stamp_ns, start_ns)
+        length_s = d.executed_steps * period_s if d.executed_steps else 0.0
         entries.append(
             ExecutedEntry(
-                start_s=before_s,
+                start_s=max(before_s, t_s - length_s),
                 t_s=t_s,
                 chunk=d.chunk,
                 executed_steps=d.executed_steps,

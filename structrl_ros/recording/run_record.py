@@ -114,7 +114,7 @@ class ChunkEntry:
 
 @dataclass(frozen=True, slots=True)
 class ExecutedEntry:
-    """A chunk that the body ran, from the end of the one before to `t_s`."""
+    """A chunk that the body ran, from `start_s` to `t_s`."""
 
     start_s: float
     t_s: float

@@ -87,6 +87,14 @@ def test_monitor_rate_and_period_are_in_body_time(tmp_path, synthetic_run):
     assert monitor.latency_p99_s == pytest.approx(0.004, rel=1e-6)
 
 
+def test_chunk_begins_its_steps_before_its_end(tmp_path, synthetic_run):
+    synthetic_run(chunk_s=0.6, chunks=3).write(tmp_path)
+    executed = record_of(tmp_path).executed
+    assert [(e.start_s, e.t_s) for e in executed] == [
+        pytest.approx((0.6 * k - 0.4, 0.6 * k)) for k in (1, 2, 3)
+    ]
+
+
 def test_subtask_spans_tile_the_run_and_end_in_done(tmp_path, synthetic_run):
     synthetic_run().write(tmp_path)
     spans = record_of(tmp_path).subtasks
