@@ -36,6 +36,7 @@ setup(
         (f'share/{NAME}', ['package.xml']),
         *tree(f'share/{NAME}/launch', 'launch'),
         *tree(f'share/{NAME}/calibration', 'calibration'),
+        *tree(f'share/{NAME}/benchmarks', 'benchmarks'),
     ],
     python_requires='>=3.11',
     install_requires=['numpy>=1.26', 'scipy>=1.11', 'setuptools'],

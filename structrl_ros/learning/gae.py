@@ -6,9 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 
 from structrl_ros.errors import ParameterError
 from structrl_ros.types import Float64
+
+Bool = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +70,23 @@ def estimate_advantages(
     for field, factor in (('gamma', gamma), ('lambda', trace_decay)):
         if not 0.0 <= factor <= 1.0:
             raise ParameterError(f'{field}: must be in [0, 1], got {factor}')
-    following = np.where(flags['terminated'], 0.0, numbers['bootstrap'])
-    for field, array in {**numbers, 'bootstrap': following}.items():
-        if not np.isfinite(array).all():
-            raise ParameterError(f'{field}: every value that counts must be finite')
-    deltas = numbers['rewards'] + gamma * following - numbers['values']
     decay = np.where(flags['terminated'] | flags['truncated'], 0.0, gamma * trace_decay)
-    advantages = _sum_backwards(deltas, decay)
+    with np.errstate(all='ignore'):  # what is not finite is refused below
+        deltas = np.where(flags['terminated'], 0.0, numbers['bootstrap'])
+        deltas *= gamma
+        deltas += numbers['rewards']
+        deltas -= numbers['values']
+        advantages = _sum_backwards(deltas, decay)
+    if not np.isfinite(advantages).all():
+        _refuse_what_is_not_finite(numbers, flags['terminated'])
     return Advantages(advantages, advantages + numbers['values'])
+
+
+def _refuse_what_is_not_finite(numbers: dict[str, Float64], terminated: Bool) -> None:
+    for field, array in numbers.items():
+        counts = ~terminated if field == 'bootstrap' else np.ones_like(terminated)
+        if not np.isfinite(array[counts]).all():
+            raise ParameterError(f'{field}: every value that counts must be finite')
 
 
 def _sum_backwards(deltas: Float64, decay: Float64) -> Float64:

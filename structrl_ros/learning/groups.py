@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from structrl_ros.errors import ParameterError
 from structrl_ros.types import Float64
 
+Integers = NDArray[np.intp]
+
 #: Added to the standard deviation.
 EPSILON = 1e-6
 
@@ -33,7 +35,7 @@ class GroupAdvantages:
     informative: NDArray[np.bool_]
 
 
-def group_advantages(returns: ArrayLike, groups: Sequence[Hashable]) -> GroupAdvantages:
+def group_advantages(returns: ArrayLike, groups: Sequence[Hashable] | Integers) -> GroupAdvantages:
     """Return (R - mean) / (sample standard deviation + 1e-6) inside each group.
 
     A group with one scored member, or whose returns differ by at most 1e-9, gives 0. A return
@@ -41,7 +43,7 @@ def group_advantages(returns: ArrayLike, groups: Sequence[Hashable]) -> GroupAdv
 
     Args:
         returns: Return of each rollout, shape (n,), NaN where it could not be scored.
-        groups: Group of each rollout, length n, in any order.
+        groups: Group of each rollout, length n, in any order; an integer array is fastest.
 
     Raises:
         ParameterError: If the lengths differ or a return is infinite.
@@ -53,10 +55,9 @@ def group_advantages(returns: ArrayLike, groups: Sequence[Hashable]) -> GroupAdv
         )
     if np.isinf(values).any():
         raise ParameterError('returns: every value must be finite, or none')
-    numbers: dict[Hashable, int] = {}
-    index = np.array([numbers.setdefault(group, len(numbers)) for group in groups], dtype=np.intp)
+    index = _group_numbers(groups)
     scored = ~np.isnan(values)
-    size = len(numbers)
+    size = int(index.max(initial=-1)) + 1
     inside, kept = index[scored], values[scored]
     count = np.bincount(inside, minlength=size)
     divisor = np.maximum(count, 1)
@@ -70,6 +71,16 @@ def group_advantages(returns: ArrayLike, groups: Sequence[Hashable]) -> GroupAdv
     informative = np.zeros(len(values), dtype=bool)
     informative[scored] = has_spread[inside]
     return GroupAdvantages(advantages, scored, informative)
+
+
+def _group_numbers(groups: Sequence[Hashable] | Integers) -> Integers:
+    """Return a small number from 0 for each group."""
+    if isinstance(groups, np.ndarray):
+        if len(groups) and np.ptp(groups) < 4 * len(groups):
+            return np.asarray(groups - groups.min(), dtype=np.intp)
+        return np.unique(groups, return_inverse=True)[1]
+    numbers: dict[Hashable, int] = {}
+    return np.array([numbers.setdefault(group, len(numbers)) for group in groups], dtype=np.intp)
 
 
 def _spread(inside: NDArray[np.intp], kept: Float64, size: int) -> Float64:
