@@ -23,16 +23,16 @@ class Attempt:
         self.start, self.since_ns, self.number = start, since_ns, number
         self.confidence = 0.0
         self._asked: AskMonitor | None = None
-        self._confirmed: list[int] = []
+        self._confirmed: list[tuple[int, ...]] = []
 
     @property
     def is_asking(self) -> bool:
         """Whether the monitor has still to answer."""
         return self._asked is not None
 
-    def ask(self, number: int, subtask: Subtask, now: Observation, stamp_ns: int) -> AskMonitor:
+    def ask(self, number: int, subtask: Subtask, now: Observation) -> AskMonitor:
         """Return the call of the monitor."""
-        self._asked = AskMonitor(number, subtask, self.start, now, stamp_ns)
+        self._asked = AskMonitor(number, subtask, self.start, now)
         return self._asked
 
     def take(self, number: int) -> AskMonitor | None:
@@ -48,10 +48,18 @@ class Attempt:
         self.confidence = judgement.confidence
         if not judgement.done:
             self._confirmed.clear()
-        elif asked.now.stamp_ns not in self._confirmed:
-            self._confirmed.append(asked.now.stamp_ns)
+        elif _content(asked.now) not in self._confirmed:
+            self._confirmed.append(_content(asked.now))
         return len(self._confirmed) >= needed
 
     def doubt(self) -> None:
         """Forget confirmations, because a call failed between them."""
         self._confirmed.clear()
+
+
+def _content(observation: Observation) -> tuple[int, ...]:
+    """Return the stamps of what a monitor looks at: a tick without news confirms nothing."""
+    stamps = tuple(observation.image_stamps_ns[r] for r in sorted(observation.image_stamps_ns))
+    if observation.predicates is not None:
+        stamps = (*stamps, observation.predicates.stamp_ns)
+    return stamps or (observation.stamp_ns,)

@@ -92,16 +92,12 @@ class AskPlanner:
 
 @dataclass(frozen=True, slots=True)
 class AskMonitor:
-    """Call Verify(subtask, start, now); answer with the same number.
-
-    `stamp_ns` is the time that the verdict will carry.
-    """
+    """Call Verify(subtask, start, now); answer with the same number."""
 
     number: int
     subtask: Subtask
     start: Observation
     now: Observation
-    stamp_ns: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,19 +114,18 @@ class Executive:
         return self._end(State.FAILED, f'{said}{error}', now_ns)
 
     def tick(
-        self, observation: Observation, now_ns: int, stamp_ns: int | None = None
+        self, observation: Observation, now_ns: int, *, may_ask: bool = True
     ) -> list[Command]:
         """Look at time limits, then ask the monitor about the current step if it is free.
 
         Args:
-            observation: The newest one.
+            observation: The newest one; a verdict carries its stamp.
             now_ns: Time of the body.
-            stamp_ns: Time that the verdict carries; None takes the observation's.
+            may_ask: False looks at time limits only.
         """
         if not self.state.is_running:
             return []
-        self._newest = observation
-        stamp = observation.stamp_ns if stamp_ns is None else stamp_ns
+        self._newest, stamp = observation, observation.stamp_ns
         if now_ns >= self._end_ns:
             reason = f'time limit of {self._limit_s:g} s reached while {self.state.value}'
             return self._give_up(f'{reason}{self._place()}', stamp, now_ns)
@@ -135,7 +134,9 @@ class Executive:
             return []
         if now_ns - self._attempt.since_ns >= round(self.settings.subtask_timeout_s * _SECOND):
             return self._time_out(stamp, now_ns)
-        return [] if self._attempt.is_asking else [self._ask_monitor(current, stamp)]
+        if self._attempt.is_asking or not may_ask:
+            return []
+        return [self._ask_monitor(current)]
 
     def judged(
         self, number: int, judgement: Judgement, latency_s: float, now_ns: int
@@ -146,7 +147,7 @@ class Executive:
             return []
         self._failures = 0
         is_done = self._attempt.confirms(asked, judgement, self.settings.confirmations)
-        verdict = self._verdict(asked.stamp_ns, is_done, judgement.confidence, latency_s)
+        verdict = self._verdict(asked.now.stamp_ns, is_done, judgement.confidence, latency_s)
         return [verdict, *self._advance(asked.now, now_ns)] if is_done else [verdict]
 
     def monitor_failed(
@@ -166,10 +167,10 @@ class Executive:
             return self._leave_out(asked, error, now_ns)
         self._failures += not isinstance(error, StaleDataError)
         if self._failures < self.settings.monitor_failures:
-            return [self._verdict(asked.stamp_ns, False, 0.0, latency_s)]
+            return [self._verdict(asked.now.stamp_ns, False, 0.0, latency_s)]
         times = f'failed {self._failures} times in a row'
         reason = f'monitor {self._monitor} {times}: {error}{self._place()}'
-        return self._give_up(reason, asked.stamp_ns, now_ns)
+        return self._give_up(reason, asked.now.stamp_ns, now_ns)
 
     def episode_ended(self, success: bool, reason: str, now_ns: int) -> list[Command]:
         """Take the end of the body's episode; success counts if the body judges this task."""
@@ -201,9 +202,9 @@ class Executive:
         self._attempt = Attempt(self._newest, now_ns)
         return PublishPlan(self.plan)
 
-    def _ask_monitor(self, subtask: Subtask, stamp_ns: int) -> AskMonitor:
+    def _ask_monitor(self, subtask: Subtask) -> AskMonitor:
         self._calls += 1
-        return self._attempt.ask(self._calls, subtask, self._newest, stamp_ns)
+        return self._attempt.ask(self._calls, subtask, self._newest)
 
     def _verdict(
         self, stamp_ns: int, done: bool, confidence: float, latency_s: float, stop: bool = False
@@ -272,9 +273,9 @@ class Executive:
         assert self.plan is not None
         left = self.plan.subtasks[self.index + 1 :]
         if not left:
-            return self._give_up(f'{error}{self._place()}', asked.stamp_ns, now_ns)
+            return self._give_up(f'{error}{self._place()}', asked.now.stamp_ns, now_ns)
         command = self._revise(left, f'left out, it cannot be judged: {error}', now_ns)
-        return [command, self._ask_monitor(left[0], asked.stamp_ns)]
+        return [command, self._ask_monitor(left[0])]
 
     def _place(self) -> str:
         """Return where the task stands, for a reason."""

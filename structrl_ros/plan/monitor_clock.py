@@ -77,7 +77,8 @@ class MonitorClock:
         """Count the ticks up to now; tell whether a call should start now."""
         tick = now_ns // self.period_ns
         passed = int(now_ns % self.period_ns == 0) if self._seen is None else tick - self._seen
-        self._seen = tick
+        if self._seen is None or passed > 0:
+            self._seen = tick
         if passed > 0:
             self._due += passed
             self._pending += passed

@@ -468,11 +468,30 @@ def test_limit_that_is_none_is_refused(setting):
         ExecutiveSettings(**setting)
 
 
-def test_verdict_carries_the_stamp_of_its_tick_in_lockstep():
+def test_verdict_carries_the_stamp_of_its_observation():
     run = Run()
-    observation = run.observation()
-    run.do('tick', observation, stamp_ns=123)
-    assert run.judge(NO)[0].verdict.stamp_ns == 123
+    run.tick()
+    seen = run.now
+    run.now += S
+    assert run.judge(NO)[0].verdict.stamp_ns == seen
+
+
+def test_tick_that_may_not_ask_still_looks_at_the_time():
+    run = Run(attempts=1)
+    assert run.do('tick', run.observation(), may_ask=False) == []
+    run.now += 30 * S
+    assert _kinds(run.do('tick', run.observation(), may_ask=False)) == [PublishVerdict, AskPlanner]
+
+
+def test_confirmations_need_news_from_cameras_or_predicates():
+    run = Run(confirmations=2)
+    predicates = Predicates(5, 1, 1, 1, (), (), False)
+    for stamp, done in ((run.now, False), (run.now + S, False)):
+        run.do('tick', Observation(stamp, 1, predicates=predicates))
+        assert run.judge()[0].verdict.done is done
+    newer = Predicates(6, 1, 1, 1, (), (), False)
+    run.do('tick', Observation(run.now + S, 1, predicates=newer))
+    assert run.judge()[0].verdict.done
 
 
 def test_long_or_broken_reasoning_is_made_fit_for_a_message():
