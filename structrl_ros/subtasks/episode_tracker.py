@@ -48,6 +48,7 @@ class EpisodeTracker:
         self._verdicts: list[Verdict] = []
         self._newest_verdict_ns = -1
         self._done: list[tuple[Verdict, PlanPointer]] = []
+        self._lost: list[int] = []
         self._truth_before: frozenset[str] | None = None
         self._return = 0.0
         self._chunk = 0
@@ -192,9 +193,7 @@ class EpisodeTracker:
     def _close(self, facts: ChunkFacts) -> list[Output]:
         self._chunk = facts.chunk
         self._now_ns = facts.stamp_ns or self._now_ns
-        if facts.missing:
-            lost = ' and '.join(facts.missing)
-            self._report(f'chunk {facts.chunk}: {lost} lost; what is not known pays nothing')
+        self._report_gap(facts)
         self._verify(self._now_ns)
         task = self._task_of(facts)
         if not task.is_grounded:
@@ -220,6 +219,21 @@ class EpisodeTracker:
             truncated=facts.truncated,
         )
         return [reward, self.status()]
+
+    def _report_gap(self, facts: ChunkFacts) -> None:
+        if facts.stamp_ns is None:
+            self._lost.append(facts.chunk)
+            return
+        if self._lost:
+            first, last = self._lost[0], self._lost[-1]
+            which = f'chunk {first}' if first == last else f'chunks {first} to {last}'
+            self._report(
+                f'{which}: chunk_done and predicates lost; what is not known pays nothing'
+            )
+            self._lost = []
+        if facts.missing:
+            lost = ' and '.join(facts.missing)
+            self._report(f'chunk {facts.chunk}: {lost} lost; what is not known pays nothing')
 
     def _task_of(self, facts: ChunkFacts) -> PaidTask:
         # A chunk of which nothing came is placed by the next one that is known.

@@ -37,12 +37,12 @@ class PlanPointer:
     def apply(self, verdict: Verdict) -> bool:
         """Move by a verdict of this revision; True if `current` is another one now.
 
-        A verdict on a subtask that the pointer has passed is a duplicate and does nothing.
+        A verdict on a subtask that the pointer has passed is a duplicate and does nothing. One on
+        a later subtask says that the planner is there: verdicts were lost, as by a restart.
         """
         before = self.current
         if verdict.index >= self._index:
-            if verdict.done:
-                self._index = verdict.index + 1
+            self._index = verdict.index + int(verdict.done)
             self._is_stopped |= verdict.stop
         return self.current != before
 

@@ -98,11 +98,10 @@ class Tracker:
 
     def _consume_episode(self, message: Episode) -> list[Output]:
         known = self._episodes.get(message.episode)
-        if known is not None:
+        if known is not None and (message.ended or message == known.start):
             return self._newest_only(known, known.end() if message.ended else [])
-        if message.episode < max(self._episodes, default=-1):
-            self._dropped += 1
-            return []
+        if message.episode <= max(self._episodes, default=-1):
+            self._forget_body(message)
         episode = EpisodeTracker(message, self._settings, self._make_reward, self._reports.append)
         self._episodes[message.episode] = episode
         for old in sorted(self._episodes)[:-OPEN_EPISODES]:
@@ -116,6 +115,13 @@ class Tracker:
         for chunk_message in early:
             outputs.extend(self.consume(chunk_message))
         return outputs
+
+    def _forget_body(self, message: Episode) -> None:
+        """Forget what came from a body that was started anew and counts from 1 again."""
+        self._reports.append(f'the body began anew with episode {message.episode}')
+        self._episodes.clear()
+        self._planning.clear()
+        self._early.clear()
 
     def _consume_planning(self, message: Plan | Verdict) -> list[Output]:
         begun = [e for e in self._episodes.values() if e.start.stamp_ns <= message.stamp_ns]

@@ -266,6 +266,15 @@ def test_pointer_moves_by_verdict_and_status_lists_open_and_blocked():
     assert last_status(outputs).chunk == 1
 
 
+def test_pointer_catches_up_with_a_planner_that_is_further_on():
+    first, second, third = grasp('soup', 0), place('soup', 1), place('milk', 1)
+    tracker = make()
+    feed(tracker, start(), predicates(0), plan(first, second, third))
+    outputs = feed(tracker, verdict(1, second, SECOND + 1, is_done=False))
+    assert last_status(outputs).current == second.id
+    assert feed(tracker, verdict(0, first, SECOND + 1, is_done=False)) == []
+
+
 def test_lockstep_waits_for_predicates_chunk_done_and_the_verdict_of_the_chunk():
     subtask = grasp('soup', 0)
     tracker = make(lockstep=True)
@@ -401,7 +410,9 @@ def test_tracker_that_joins_late_measures_from_the_start_and_reports():
         tracker, plan(grasp('soup', 0)), start(), predicates(7, ['grasp(soup_1)']), done(7)
     )
     assert rewards_of(outputs)[0].terms == (('grasp(soup_1)', 0.3),)
-    assert len(tracker.take_reports()) == 6
+    assert tracker.take_reports() == [
+        'chunks 1 to 6: chunk_done and predicates lost; what is not known pays nothing'
+    ]
 
 
 def test_revision_without_its_first_pays_success_only_and_says_so():
@@ -430,6 +441,18 @@ def test_new_episode_resets_the_status_and_old_chunks_still_count():
     outputs = feed(tracker, predicates(1, [], 10 * SECOND, 2), done(1, 10 * SECOND, 2))
     assert rewards_of(outputs)[0].episode_return == 0.0
     assert feed(tracker, start(1, SECOND)) == []
+
+
+def test_body_that_was_started_anew_is_followed_from_its_first_episode():
+    tracker = make()
+    feed(tracker, start(4, 9 * SECOND), predicates(0, (), 9 * SECOND, 4), start(4, 9 * SECOND))
+    feed(tracker, plan(grasp('soup', 0), stamp=9 * SECOND))
+    assert tracker.take_reports() == []
+    outputs = feed(tracker, start(1, SECOND), predicates(0), plan(grasp('milk', 0)))
+    assert tracker.take_reports() == ['the body began anew with episode 1']
+    assert (last_status(outputs).episode, last_status(outputs).current) == (1, 'grasp(milk)')
+    outputs = feed(tracker, predicates(1, ['grasp(milk_1)']), done(1))
+    assert rewards_of(outputs)[0].value > 0.0
 
 
 def test_pacing_is_uniform_where_a_duration_is_unknown():
