@@ -80,6 +80,8 @@ class GraspSkill(PhasedSkill):
 
     def _plan(self, body: Any, hand: Hand) -> Float32 | None:
         """Choose a grasp and the way to it."""
+        if self.clock < 20 and scene.speed(body, self.name) > 0.02:
+            return motion.hold(hand, OPEN)
         points = scene.surface(body, self.name)
         search = GraspSearch(points, scene.surroundings(body, self.name), scene.slabs(body))
         options = [(g, y) for g in search.best(hand.yaw, 400) for y in self._yaws(hand, g)]
@@ -116,7 +118,7 @@ class GraspSkill(PhasedSkill):
         """Travel to the grasp."""
         assert self.transit is not None
         if np.linalg.norm(scene.pose(body, self.name)[0] - self.seen) > 0.012:
-            self._go('look', 'it moved')
+            self._go('plan', 'it moved')
             return None
         if self.transit.arrived(hand) or self.transit.stalled():
             error = (hand.position - self.transit.position).round(3)

@@ -164,7 +164,7 @@ class GraspSearch:
         turn = abs((yaw - wish_yaw + np.pi / 2) % np.pi - np.pi / 2)
         found = []
         for u0 in np.arange(local[:, 1].min() + 0.004, local[:, 1].max(), 0.005):
-            slab = local[np.abs(local[:, 1] - u0) <= PAD_HALF_WIDTH + 0.001]
+            slab = local[np.abs(local[:, 1] - u0) <= FINGER_HALF_WIDTH + 0.001]
             if not len(slab):
                 continue
             for depth in (0.006, 0.014, 0.022, 0.028):
@@ -185,7 +185,8 @@ class GraspSearch:
         tight, roomy = floors
         half = len(tight) // 2
         z = slab[:, 2] + self._middle[2] - wish
-        zone = slab[(z >= PAD_LOW) & (z <= PAD_HIGH)]
+        wide = np.abs(slab[:, 1] - u0) <= PAD_HALF_WIDTH + 0.001
+        zone = slab[wide & (z >= PAD_LOW) & (z <= PAD_HIGH)]
         found = []
         for low, high in _pieces(zone[:, 0], 0.016) if len(zone) else []:
             if high - low > WIDEST:
@@ -201,8 +202,21 @@ class GraspSearch:
             piece = zone[(zone[:, 0] >= low) & (zone[:, 0] <= high)]
             offset = float(np.hypot(v0, u0))
             cost = 3.0 * _unevenness(piece[:, 1] - u0, piece[:, 0]) + 0.25 * offset
+            cost += 3.0 * self._protrusion(slab, height, low, high)
             cost += 0.5 * (PAD_HIGH - PAD_LOW - grip) + 0.008 * turn
             cost += 0.01 * float(roomy[i, j] + DEPTH_MARGIN > height + 1e-9)
             cost += 0.05 * max(0.0, high - low - 0.05)
             found.append(Grasp(np.array([*xy, height]), yaw, high - low, float(cost)))
         return found
+
+    def _protrusion(self, slab: Float64, height: float, low: float, high: float) -> float:
+        """Return by how much (m) the object is wider than [low, high] before the whole fingers.
+
+        Such a part meets a finger before the pads do, and only pads hold.
+        """
+        z = slab[:, 2] + self._middle[2] - height
+        before = slab[(z >= -TIP) & (z <= PALM), 0]
+        before = before[(before > low - 0.012) & (before < high + 0.012)]
+        if not len(before):
+            return 0.0
+        return float(max(0.0, low - before.min()) + max(0.0, before.max() - high))

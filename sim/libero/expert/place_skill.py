@@ -12,6 +12,7 @@ from structrl_ros.sim.libero.expert import scene
 from structrl_ros.sim.libero.expert.grasp_skill import GraspSkill
 from structrl_ros.sim.libero.expert.grasp_skill import travel_height
 from structrl_ros.sim.libero.expert.grasping import TIP
+from structrl_ros.sim.libero.expert.grasping import turned
 from structrl_ros.sim.libero.expert.heightmap import HeightMap
 from structrl_ros.sim.libero.expert.motion import CLOSE
 from structrl_ros.sim.libero.expert.motion import OPEN
@@ -22,7 +23,9 @@ from structrl_ros.sim.libero.expert.skill import PhasedSkill
 from structrl_ros.sim.libero.expert.skill import Transit
 
 if TYPE_CHECKING:
+    from structrl_ros.sim.libero.expert.scene import Region
     from structrl_ros.types import Float32
+    from structrl_ros.types import Float64
 
 #: Rotations about the vertical that are tried (rad).
 TURNS = np.concatenate([[0.0], np.repeat(np.arange(1, 18) * np.pi / 18, 2) * np.tile([1, -1], 17)])
@@ -40,8 +43,10 @@ class PlaceSkill(PhasedSkill):
         super().__init__('look')
         self.conjunct = conjunct
         self.name = conjunct[1]
+        self.shared = (conjunct[0], *conjunct[2:])
         self.grasp: GraspSkill | None = None
         self.transit: Transit | None = None
+        self.goal = np.zeros(3)
         self.lost = 0
         self.attempts = 0
 
@@ -78,6 +83,7 @@ class PlaceSkill(PhasedSkill):
     def _plan(self, body: Any, hand: Hand) -> Float32 | None:
         """Choose the place and the way to it."""
         options = self._options(body, hand)
+        origin = scene.pose(body, self.name)[0] - hand.position
         if not options:
             self._go('wait', 'no place is free')
             return None
@@ -88,6 +94,7 @@ class PlaceSkill(PhasedSkill):
         rotation = motion.hand_down(hand.yaw + place.turn)
         self.transit = Transit(place.position, rotation, height)
         self.lost = 0
+        self.goal = place.position + turned(origin, place.turn)
         self._go('carry', f'fall {place.fall:.3f} turn {place.turn:.2f} cost {place.cost:.3f}')
         return None
 
@@ -100,17 +107,33 @@ class PlaceSkill(PhasedSkill):
         )
         held = scene.surface(body, self.name) - hand.position
         origin = scene.pose(body, self.name)[0] - hand.position
+        wish = self._wish(body, hand, region)
         for turns in (TURNS[:1], TURNS):
-            found = placements(held, origin, hand.yaw, region, tops, turns)
+            found = placements(held, origin, hand.yaw, region, tops, turns, wish)
             found = [
                 p
                 for p in found
                 if abs(motion.wrist_after(hand, p.position, hand.yaw + p.turn))
                 < motion.WRIST_LIMIT
             ]
-            if found and found[0].fall < 0.12:
+            if found and found[0].fall < (0.12 if region.kind == 'in' else 0.02):
                 return found
         return found
+
+    def _wish(self, body: Any, hand: Hand, region: Region) -> Float64 | None:
+        """Return where in a region that others share the origin should be, shape (2,), or None.
+
+        The places of the objects lie along the region's axis that is more across the fingers, in
+        the order of the goal, so that opening does not push the neighbour.
+        """
+        sharing = [g[1] for g in scene.goals(body) if (g[0], *g[2:]) == self.shared]
+        if len(sharing) < 2 or self.name not in sharing:
+            return None
+        share = (2 * sharing.index(self.name) + 1) / len(sharing) - 1.0
+        across = np.array([-np.sin(hand.yaw), np.cos(hand.yaw)])
+        axes = region.rotation[:2, :] * region.half_size
+        axis = axes[:, int(np.argmax(np.abs(across @ axes)))]
+        return region.center[:2] + share * axis
 
     def _wait(self, body: Any, hand: Hand) -> Float32 | None:
         """No place is free: rise and look again."""
@@ -119,6 +142,12 @@ class PlaceSkill(PhasedSkill):
             return None
         return motion.servo(hand, hand.position + np.array([0.0, 0.0, 0.03]), hand.rotation, CLOSE)
 
+    def _where(self, body: Any) -> str:
+        """Say where the object is, relative to the middle of its region."""
+        middle = scene.region(body, self.conjunct[2], self.conjunct[0]).center
+        origin, rotation = scene.pose(body, self.name)
+        return f'at {(origin - middle).round(3)} up {rotation[2].round(2)}'
+
     def _carry(self, body: Any, hand: Hand) -> Float32 | None:
         """Travel to the place and lower the object."""
         assert self.transit is not None
@@ -126,6 +155,9 @@ class PlaceSkill(PhasedSkill):
         if self.lost >= 4:
             self._go('look', 'lost it on the way')
             return None
+        turn = motion.wrap(motion.yaw_of(self.transit.rotation) - hand.yaw)
+        origin = scene.pose(body, self.name)[0] - hand.position
+        self.transit.position = self.goal - turned(origin, turn)
         flat = float(np.linalg.norm(self.transit.position[:2] - hand.position[:2]))
         low = hand.position[2] - self.transit.position[2]
         if self.transit.arrived(hand) or self.transit.stalled():
@@ -137,18 +169,19 @@ class PlaceSkill(PhasedSkill):
         """Open on the spot until nothing touches the pads."""
         assert self.transit is not None
         if self.clock >= 3 and (self.clock >= 12 or self.name not in scene.touched(body)):
-            self._go('retreat')
+            self._go('retreat', self._where(body))
             return None
         return motion.servo(hand, self.transit.position, self.transit.rotation, OPEN)
 
     def _retreat(self, body: Any, hand: Hand) -> Float32 | None:
         """Rise, then look whether the object is where it should be."""
-        if self.clock < 8 and not self.finished:
+        done = scene.is_true(body, self.conjunct) and not scene.touched(body)
+        if self.clock < 8 and not self.finished and not (done and self.clock > 1):
             up = hand.position + np.array([0.0, 0.0, 0.06])
             return motion.servo(hand, up, hand.rotation, OPEN)
         self.finished = scene.is_true(body, self.conjunct)
         if not self.finished:
             self.attempts += 1
-            self._go('look', f'not there yet after {self.attempts} attempts')
+            self._go('look', f'not there yet after {self.attempts} attempts: {self._where(body)}')
             return None
         return motion.hold(hand, OPEN)

@@ -124,7 +124,7 @@ def placements(
         band = height_band(region)
         rest = body + shift[2]
         ok = (margin > 0.004) & (rest > band[0]) & (rest < band[1])
-        cost = distance + 1.0 * (rest - rest[ok].min(initial=np.inf)) + 0.3 * (site - body)
+        cost = distance + 1.0 * (rest - rest[ok].min(initial=np.inf)) + 0.6 * (site - body)
         cost += 0.02 * abs(float(turn)) + 2.0 * np.maximum(0.0, 0.015 - margin)
         cost[~ok] = np.inf
         for index in np.argsort(cost, axis=None)[:3]:

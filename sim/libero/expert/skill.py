@@ -107,7 +107,8 @@ class Transit:
         turn = float(np.linalg.norm(motion.rotation_error(hand.rotation, self.rotation)))
         away = max(flat, 0.08 * turn)
         roof = max(self.height, self.position[2])
-        z = min(roof, self.position[2] + 4.0 * max(0.0, away - 0.005)) if away < 0.02 else roof
+        near = self.position[2] + 3.0 * max(0.0, away - 0.008)
+        z = min(roof, near) if away < 0.03 else roof
         target = np.array([*self.position[:2], z])
         if flat > 0.02 and hand.position[2] < roof - 0.02:
             lag = roof - 0.02 - hand.position[2]
