@@ -19,7 +19,7 @@ WORKERS ?= 2
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 STAMPS := $(VENV)/.stamps
-CODE := structrl_ros models sim launch test benchmarks setup.py structrl_msgs/pip .ci/run_installed.py
+CODE := structrl_ros models sim launch test docs setup.py structrl_msgs/pip .ci $(wildcard benchmarks)
 FAST := not slow and not hardware and not hardware_sim and not network
 
 .PHONY: help
@@ -97,6 +97,7 @@ check: install
 	@$(BIN)/ruff check $(CODE)
 	@$(BIN)/mypy -p structrl_ros
 	@$(BIN)/lint-imports
+	@$(BIN)/pytest -q test/test_layout.py
 
 .PHONY: format
 format: install
