@@ -182,11 +182,11 @@ class EpisodeTracker:
     def _waits_for_verdict(self, facts: ChunkFacts) -> bool:
         """Whether the planner still owes the verdict of the chunk's end (lock-step only)."""
         assert facts.stamp_ns is not None
-        is_last = facts.terminated or facts.truncated
         if not self._settings.lockstep or self._newest_verdict_ns >= facts.stamp_ns:
             return False
-        if is_last and self._settings.truth_source == 'predicates':
-            return False
+        is_last = facts.terminated or facts.truncated
+        if self._settings.truth_source == 'predicates' and (is_last or not self._current):
+            return False  # nothing hangs on it: no payment, and nothing is pursued
         before = [p for p in self._pointers if p.plan.stamp_ns < facts.stamp_ns]
         return bool(before) and bool(before[-1].current)
 

@@ -298,6 +298,15 @@ def test_without_anything_to_do_no_verdict_is_waited_for(plans):
     assert last_status(outputs).current == ''
 
 
+def test_task_that_is_called_off_leaves_no_chunk_waiting():
+    tracker = make(lockstep=True)
+    feed(tracker, start(), predicates(0), plan(grasp('soup', 0)), predicates(1), done(1))
+    assert tracker.waiting_for() == 'chunk 1 waits for verdict'
+    outputs = feed(tracker, plan(revision=2, stamp=2 * SECOND))
+    assert [page.chunk for page in rewards_of(outputs)] == [1]
+    assert last_status(outputs).current == ''
+
+
 def test_stop_empties_the_pointer_until_the_next_revision():
     first, second = grasp('soup', 0), place('soup', 1)
     tracker = make()
