@@ -177,6 +177,8 @@ class ChunkRequester:
             observation = self._observe(now_ns, status)
         except StaleDataError as error:
             return str(error)
+        if not self._lockstep and observation.stamp_ns < self._due_ns:
+            return ''
         return ChunkRequest(
             self._generation, self._number + 1, observation, found[0], plan.instruction
         )

@@ -69,7 +69,7 @@ class BodyThread:
         self._loop = loop
         self._publisher = publisher
         self._lockstep = lockstep
-        self._camera_period_ns = round(1e9 / camera_rate_hz) if camera_rate_hz > 0 else None
+        self.set_camera_rate(camera_rate_hz)
         self._on_death = on_death
         self._inbox: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name='body', daemon=True)
@@ -82,6 +82,10 @@ class BodyThread:
         self._said: tuple[Any, str] | None = None
         self.pacer = Pacer(period_s=1.0 / body.spec.control_rate_hz)
         self.counters = Counters()
+
+    def set_camera_rate(self, rate_hz: float) -> None:
+        """Change the pictures a second of the body's time (real time); 0 makes none."""
+        self._camera_period_ns = round(1e9 / rate_hz) if rate_hz > 0 else None
 
     def start(self) -> None:
         """Start the thread."""

@@ -206,6 +206,7 @@ class SimNode(Node):
         return response
 
     def _report(self) -> None:
+        self._world.set_camera_rate(float(self.get_parameter('camera_rate_hz').value))
         counters, factor = self._world.counters, self._world.pacer.real_time_factor
         is_slow = not self._settings.lockstep and 0.0 < factor < SLOW_FACTOR
         text = f'{counters.steps} steps'

@@ -28,6 +28,7 @@ class SimParameters:
         5.0,
         description='Images a second of simulated time for each role that has a subscriber.',
         bounds=(0.0, 100.0),
+        read_only=False,
     )
     max_chunk_age_s: float = parameter(
         1.5,
