@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-import time
-from collections.abc import Callable
 from collections.abc import Iterator
-from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
@@ -14,6 +11,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from structrl_ros.cli.cpu_time import Row
+from structrl_ros.cli.cpu_time import cpu_time_us
 from structrl_ros.learning.gae import estimate_advantages
 from structrl_ros.learning.groups import group_advantages
 from structrl_ros.params.share import share_path
@@ -27,8 +26,6 @@ from structrl_ros.rewards.structured import StructuredReward
 from structrl_ros.rewards.structured_batch import BatchStructuredReward
 from structrl_ros.types import RewardRule
 
-#: A measurement runs at least this long, so that the clock's step does not show.
-LEAST_S = 0.02
 #: Shapes (T, B) of GAE; the targets of the issue are for the third.
 GAE_SHAPES = ((32, 64), (64, 128), (512, 64), (600, 256))
 GAE_RATIO = 10.0
@@ -40,31 +37,6 @@ RULE = RewardRule(
     durations={'grasp_a': 4.0, 'a_in': 6.0, 'b_on': 12.0, 'c_in': 5.0, 'closed': 3.0},
 )
 NAMES = tuple(name for stage in RULE.stages for name in stage)
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One measurement in microseconds of CPU; `plain_us` is None where there is no peer."""
-
-    name: str
-    ours_us: float
-    plain_us: float | None = None
-    least_ratio: float | None = None
-    most_us: float | None = None
-
-    @property
-    def ratio(self) -> float | None:
-        """How many times faster than the plain implementation."""
-        return None if self.plain_us is None else self.plain_us / self.ours_us
-
-    @property
-    def is_met(self) -> bool | None:
-        """Whether the target is met, None if there is none or it could not be measured."""
-        if self.most_us is not None:
-            return self.ours_us <= self.most_us
-        if self.least_ratio is None or self.ratio is None:
-            return None
-        return self.ratio >= self.least_ratio
 
 
 def bench_core(repeats: int) -> list[Row]:
@@ -91,23 +63,6 @@ def print_bench_core(repeats: int, console: Console) -> None:
     for row in bench_core(repeats):
         table.add_row(*_cells(row))
     console.print(table)
-
-
-def cpu_time_us(call: Callable[[], object], repeats: int) -> float:
-    """Return the CPU time of one call in microseconds, the best of `repeats`."""
-    call()
-    loops = 1
-    while (elapsed := _process_time(call, loops)) < LEAST_S:
-        loops = max(loops * 2, round(loops * 1.2 * LEAST_S / max(elapsed, 1e-9)))
-    best = min(elapsed, *(_process_time(call, loops) for _ in range(repeats)))
-    return best / loops * 1e6
-
-
-def _process_time(call: Callable[[], object], loops: int) -> float:
-    start = time.process_time()
-    for _ in range(loops):
-        call()
-    return time.process_time() - start
 
 
 def _peer_style() -> ModuleType:

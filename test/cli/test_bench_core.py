@@ -7,8 +7,9 @@ import pytest
 from rich.console import Console
 
 from structrl_ros.cli import bench_core
+from structrl_ros.cli import cpu_time
 from structrl_ros.cli.bench_core import RULE
-from structrl_ros.cli.bench_core import Row
+from structrl_ros.cli.cpu_time import Row
 from structrl_ros.learning.gae import estimate_advantages
 from structrl_ros.learning.groups import group_advantages
 from structrl_ros.plan.grammar import Step
@@ -85,7 +86,7 @@ def test_row_says_whether_its_target_is_met():
 
 
 def test_bench_prints_every_measurement_with_its_ratio(monkeypatch):
-    monkeypatch.setattr(bench_core, 'LEAST_S', 1e-4)
+    monkeypatch.setattr(cpu_time, 'LEAST_S', 1e-4)
     monkeypatch.setattr(bench_core, 'GAE_SHAPES', ((8, 4), (512, 64)))
     console = Console(file=io.StringIO(), width=120)
     bench_core.print_bench_core(1, console)
