@@ -7,6 +7,7 @@ observation. So a monitor that needs 350 ms holds about 2.8 Hz, and nothing pile
 
 from __future__ import annotations
 
+import dataclasses
 from collections import deque
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ from structrl_ros.errors import ParameterError
 PERIOD_NS = 200_000_000
 _SECOND = 1_000_000_000
 _KEPT = 6000
+_FEWEST = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,3 +124,19 @@ class MonitorClock:
 def _percentile(values: deque[int] | deque[float], percent: float) -> float:
     """Return a percentile, NaN of nothing."""
     return float(np.percentile(np.array(values), percent)) if values else float('nan')
+
+
+def monitor_health(held: MonitorStatistics, wanted_hz: float) -> tuple[bool, str, dict[str, str]]:
+    """Return whether the monitor holds its rate, one line about it, and the numbers as text.
+
+    A rate below 95 % of the wanted one, over at least five periods, is not held.
+    """
+    numbers = {name: f'{value:.6g}' for name, value in dataclasses.asdict(held).items()}
+    numbers['wanted_hz'] = f'{wanted_hz:.6g}'
+    if held.calls < 2:
+        return True, f'{held.calls} calls', numbers
+    text = f'{held.rate_hz:.2f} Hz, period p99 {1000 * held.period_p99_s:.0f} ms'
+    if held.calls > _FEWEST and held.rate_hz < 0.95 * wanted_hz:
+        slow = f'{text}, wanted {wanted_hz:g} Hz: {held.dropped} of {held.due} ticks dropped'
+        return False, f'{slow}, a call takes {1000 * held.latency_p50_s:.0f} ms', numbers
+    return True, text, numbers

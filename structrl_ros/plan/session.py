@@ -91,6 +91,13 @@ class TaskSession:
         with self._lock:
             return self._latest.has_images(roles)
 
+    @property
+    def truth_ns(self) -> int:
+        """Stamp of the newest predicates, 0 before any."""
+        with self._lock:
+            predicates = self._latest.predicates
+            return 0 if predicates is None else predicates.stamp_ns
+
     def start(self, goal: Goal) -> None:
         """Begin a task on what is seen now.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from importlib import import_module
 
 from structrl_ros.errors import ParameterError
 from structrl_ros.errors import StaleDataError
@@ -24,7 +25,8 @@ class PredicateMonitor:
     name = 'predicates'
 
     def __init__(self) -> None:
-        """Start without a plan."""
+        """Start without a plan; load what the first judgement needs, so that it is not late."""
+        import_module('scipy.optimize')
         self._plan: tuple[Subtask, ...] = ()
         self._names: tuple[str, ...] = ()
         self._grounded: dict[str, str | None] = {}

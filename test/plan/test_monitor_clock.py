@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from structrl_ros.errors import ParameterError
 from structrl_ros.plan.monitor_clock import MonitorClock
+from structrl_ros.plan.monitor_clock import monitor_health
 
 MS = 1_000_000
 
@@ -119,3 +120,15 @@ def test_lockstep_ticks_rise_and_end_at_the_chunk(before, length):
     assert list(ticks) == sorted(set(ticks))
     assert ticks[-1] == before + length
     assert all(before < t for t in ticks)
+
+
+def test_health_tells_a_rate_that_is_held_from_one_that_is_not():
+    is_well, text, numbers = monitor_health(_run(10, 4000)[0].statistics(), 5.0)
+    assert is_well
+    assert text == '5.00 Hz, period p99 200 ms'
+    assert numbers['dropped'] == '0'
+    is_well, text, numbers = monitor_health(_run(350, 7000)[0].statistics(), 5.0)
+    assert not is_well
+    assert text.startswith('2.86 Hz, period p99 350 ms, wanted 5 Hz: 15 of 36 ticks dropped')
+    assert float(numbers['rate_hz']) == pytest.approx(1 / 0.35, rel=1e-3)
+    assert monitor_health(MonitorClock().statistics(), 5.0)[:2] == (True, '0 calls')

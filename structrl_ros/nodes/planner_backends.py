@@ -1,0 +1,99 @@
+"""Planner and monitor of planner_node from its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from structrl_ros.models.vlm.chat_client import ChatSettings
+from structrl_ros.params.planner import PlannerParameters
+from structrl_ros.plan.commands import ExecutiveSettings
+from structrl_ros.plan.rules import RulePlanner
+from structrl_ros.plan.session_ports import SessionSettings
+from structrl_ros.ports import Monitor
+from structrl_ros.ports import Planner
+from structrl_ros.subtasks.predicate_monitor import PredicateMonitor
+from structrl_ros.types import Subtask
+
+
+@dataclass(frozen=True, slots=True)
+class Backends:
+    """A planner and a monitor; `follow` gets each revision's steps, `close` frees both."""
+
+    planner: Planner
+    monitor: Monitor
+    follow: Callable[[Sequence[Subtask]], None] = lambda steps: None
+    close: Callable[[], None] = lambda: None
+
+
+BackendMaker = Callable[[PlannerParameters], Backends]
+
+
+def make_backends(parameters: PlannerParameters) -> Backends:
+    """Return the backends that the parameters name.
+
+    Raises:
+        StructRLError: If one cannot be had: httpx is missing, the address is none.
+    """
+    planner: Planner = RulePlanner()
+    monitor: Monitor = PredicateMonitor()
+    closing: list[Callable[[], None]] = []
+    if 'openai' in (parameters.planner, parameters.monitor):
+        from structrl_ros.models.vlm.openai_client import OpenAIMonitor
+        from structrl_ros.models.vlm.openai_client import OpenAIPlanner
+
+        roles, image_format = parameters.roles, parameters.image_format
+        if parameters.planner == 'openai':
+            chat = _chat_settings(parameters, parameters.openai_timeout_s)
+            planner = talker = OpenAIPlanner(chat, roles, image_format=image_format)
+            closing.append(talker.close)
+        if parameters.monitor == 'openai':
+            chat = _chat_settings(parameters, parameters.openai_verify_timeout_s)
+            monitor = viewer = OpenAIMonitor(chat, roles, image_format=image_format)
+            closing.append(viewer.close)
+
+    def close() -> None:
+        for free in closing:
+            free()
+
+    follow = monitor.follow if isinstance(monitor, PredicateMonitor) else _ignore
+    return Backends(planner, monitor, follow, close)
+
+
+def executive_settings(p: PlannerParameters) -> ExecutiveSettings:
+    """Return the limits of a task."""
+    return ExecutiveSettings(
+        subtask_timeout_s=p.subtask_timeout_s,
+        attempts=p.attempts,
+        replans=p.replans,
+        confirmations=p.confirmations or (1 if p.monitor == 'predicates' else 2),
+        monitor_failures=p.monitor_failures,
+        time_limit_s=p.time_limit_s,
+        max_steps=p.max_steps,
+    )
+
+
+def session_settings(p: PlannerParameters) -> SessionSettings:
+    """Return how the session runs."""
+    return SessionSettings(
+        lockstep=p.lockstep,
+        period_ns=round(1e9 / p.monitor_rate_hz),
+        stall_limit_s=p.stall_limit_s,
+        monitor_roles=p.roles if p.monitor == 'openai' else (),
+        needs_predicates=p.monitor == 'predicates',
+    )
+
+
+def _chat_settings(p: PlannerParameters, timeout_s: float) -> ChatSettings:
+    return ChatSettings(
+        base_url=p.openai_base_url,
+        model=p.openai_model,
+        key_variable=p.openai_key_variable,
+        timeout_s=timeout_s,
+        retries=p.openai_retries,
+    )
+
+
+def _ignore(steps: Sequence[Subtask]) -> None:
+    """A monitor that needs no plan."""

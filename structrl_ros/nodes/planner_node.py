@@ -1,0 +1,186 @@
+"""planner_node: a sentence in, plan and verdicts out (lifecycle, autostart)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import rclpy
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.clock import Clock
+from rclpy.clock import ClockType
+from rclpy.executors import ExternalShutdownException
+from rclpy.executors import MultiThreadedExecutor
+from rclpy.lifecycle import LifecycleNode
+from rclpy.lifecycle import TransitionCallbackReturn
+
+from structrl_ros.errors import StructRLError
+from structrl_ros.nodes.parameters import declare
+from structrl_ros.nodes.planner_backends import BackendMaker
+from structrl_ros.nodes.planner_backends import executive_settings
+from structrl_ros.nodes.planner_backends import make_backends
+from structrl_ros.nodes.planner_backends import session_settings
+from structrl_ros.nodes.planner_inbox import PlannerInbox
+from structrl_ros.nodes.task_server import TaskServer
+from structrl_ros.params.planner import PlannerParameters
+from structrl_ros.plan.executive import Executive
+from structrl_ros.plan.monitor_clock import monitor_health
+from structrl_ros.plan.session import TaskSession
+from structrl_ros.plan.session_ports import Outputs
+from structrl_ros.types import Plan
+from structrl_ros.types import Progress
+from structrl_ros.types import Reward
+from structrl_ros.types import Verdict
+from structrl_ros.wire import topics
+from structrl_ros.wire.plan_codecs import plan_to_message
+from structrl_ros.wire.plan_codecs import verdict_to_message
+from structrl_ros.wire.qos import message_type
+from structrl_ros.wire.qos import publisher_qos
+from structrl_ros.wire.stamps import RosClock
+from structrl_ros.wire.task_codecs import HealthLevel
+from structrl_ros.wire.task_codecs import health_to_message
+
+SUCCESS = TransitionCallbackReturn.SUCCESS
+FAILURE = TransitionCallbackReturn.FAILURE
+
+
+class PlannerNode(LifecycleNode):
+    """Decodes, hands on to `TaskSession`, encodes; `close` ends its task."""
+
+    def __init__(self, *, maker: BackendMaker = make_backends, **options: Any) -> None:
+        """Declare parameters; with `autostart`, configure and activate.
+
+        Args:
+            maker: Makes planner and monitor; tests give their own.
+            **options: Of rclpy's Node.
+
+        Raises:
+            StructRLError: If a parameter is not allowed.
+        """
+        super().__init__('planner_node', **options)
+        self._settings, self._maker = declare(self, PlannerParameters), maker
+        self._body_clock = RosClock(self)
+        self._owned: list[Callable[[], Any]] = []
+        self._wall_timers: list[Any] = []
+        self._server: TaskServer | None = None
+        if self._settings.autostart and self.trigger_configure() == SUCCESS:
+            self.trigger_activate()
+
+    def on_configure(self, state: Any) -> TransitionCallbackReturn:
+        """Make planner and monitor; subscribe to what they look at, and to nothing else."""
+        p = self._settings
+        try:
+            backends = self._maker(p)
+        except StructRLError as error:
+            self.get_logger().error(str(error))
+            return FAILURE
+        make = self.create_lifecycle_publisher
+        self._plans, self._verdicts, self._health = (
+            make(message_type(topic), topic, publisher_qos(topic))
+            for topic in (topics.PLAN, topics.VERDICT, topics.DIAGNOSTICS)
+        )
+        publishers = (self._plans, self._verdicts, self._health)
+        self._owned = [backends.close, *(partial(self.destroy_publisher, x) for x in publishers)]
+        executive = Executive(executive_settings(p), backends.planner.name, backends.monitor.name)
+        outputs = Outputs(self._send_plan, self._send_verdict, self._end, backends.follow)
+        self._session = TaskSession(
+            executive,
+            backends.planner,
+            backends.monitor,
+            outputs,
+            session_settings(p),
+            self._body_clock,
+        )
+        inbox = PlannerInbox(self, self._session, self._note, p.image_roles, lockstep=p.lockstep)
+        self._owned.append(inbox.close)
+        return super().on_configure(state)
+
+    def on_activate(self, state: Any) -> TransitionCallbackReturn:
+        """Begin to take goals."""
+        p, wall = self._settings, Clock(clock_type=ClockType.STEADY_TIME)
+        result = super().on_activate(state)
+        group = MutuallyExclusiveCallbackGroup()
+        self._wall_timers = [
+            self.create_timer(0.1, self._session.poll, clock=wall, callback_group=group),
+            self.create_timer(1.0, self._report, clock=wall, callback_group=group),
+        ]
+        self._server = TaskServer(self, self._session, p.image_roles, p.first_observation_s)
+        return result
+
+    def on_deactivate(self, state: Any) -> TransitionCallbackReturn:
+        """Hold the arm and end the task first."""
+        self.close()
+        for timer in self._wall_timers:
+            self.destroy_timer(timer)
+        return super().on_deactivate(state)
+
+    def on_cleanup(self, state: Any) -> TransitionCallbackReturn:
+        """Free the backends and everything that was subscribed to."""
+        for free in self._owned:
+            free()
+        self._owned = []
+        return super().on_cleanup(state)
+
+    def close(self) -> None:
+        """End the task and take no more goals; a second call does nothing."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+
+    def _note(self, value: Reward | Progress) -> None:
+        if self._server is None:
+            return
+        if isinstance(value, Reward):
+            self._server.reward = value
+        elif value.valid:
+            self._server.potential = value.potential
+
+    def _send_plan(self, plan: Plan) -> None:
+        steps = '; '.join(s.phrase for s in plan.subtasks) or 'hold'
+        self.get_logger().info(f'plan {plan.revision}: {steps}')
+        self._plans.publish(plan_to_message(plan))
+
+    def _send_verdict(self, verdict: Verdict) -> None:
+        self._verdicts.publish(verdict_to_message(verdict))
+
+    def _end(self, success: bool, reason: str) -> None:
+        self._report()
+        if self._server is not None:
+            self._server.ended(success, reason)
+
+    def _report(self) -> None:
+        wanted_hz = self._settings.monitor_rate_hz
+        is_well, text, numbers = monitor_health(self._session.ticks.statistics(), wanted_hz)
+        numbers['state'] = self._session.executive.state.value
+        level = HealthLevel.OK if is_well or self._settings.lockstep else HealthLevel.WARN
+        now_ns, name = self._body_clock.now_ns(), 'planner_node: monitor'
+        self._health.publish(health_to_message(now_ns, name, level, text, numbers))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the node until SIGINT or SIGTERM."""
+    rclpy.init(args=arguments)
+    try:
+        node = PlannerNode()
+    except StructRLError as error:
+        sys.stderr.write(f'planner_node: {error}\n')
+        rclpy.try_shutdown()
+        return 1
+    executor = MultiThreadedExecutor(num_threads=4)
+    executor.add_node(node)
+    try:
+        executor.spin()
+    except (KeyboardInterrupt, ExternalShutdownException):
+        pass
+    finally:
+        node.close()
+        executor.shutdown(timeout_sec=1.0)
+        rclpy.try_shutdown()
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

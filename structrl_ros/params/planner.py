@@ -1,0 +1,97 @@
+"""Parameters of planner_node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from structrl_ros.errors import ParameterError
+from structrl_ros.params.parameter import check_parameters
+from structrl_ros.params.parameter import parameter
+from structrl_ros.types import ROLES
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannerParameters:
+    """Which planner and monitor carry out a sentence, and their limits."""
+
+    planner: str = parameter(
+        'rules',
+        description='Backend that turns a sentence into a plan.',
+        choices=('rules', 'openai'),
+    )
+    monitor: str = parameter(
+        'predicates',
+        description='Backend that says whether a step is done; predicates needs a simulator.',
+        choices=('predicates', 'openai'),
+    )
+    lockstep: bool = parameter(
+        False, description='The body waits for the verdict on each chunk; as in sim_node.'
+    )
+    monitor_rate_hz: float = parameter(
+        5.0, description='Ticks of the monitor a second (REVER: 5).', bounds=(0.1, 50.0)
+    )
+    subtask_timeout_s: float = parameter(
+        20.0,
+        description="Time for one attempt at a step, of the body's clock.",
+        bounds=(0.1, None),
+    )
+    attempts: int = parameter(
+        2, description='Attempts at a step before a new plan is asked for.', bounds=(1, 100)
+    )
+    replans: int = parameter(2, description='New plans in one task.', bounds=(0, 100))
+    confirmations: int = parameter(
+        0,
+        description='Observations in a row to be judged done; 0 = 1 for predicates, else 2.',
+        bounds=(0, 100),
+    )
+    monitor_failures: int = parameter(
+        3, description='Failed calls of the monitor in a row that end a task.', bounds=(1, 100)
+    )
+    time_limit_s: float = parameter(
+        600.0,
+        description="Time for a task without a limit, of the body's clock.",
+        bounds=(0.1, None),
+    )
+    max_steps: int = parameter(20, description='Longest plan that is taken.', bounds=(1, 1000))
+    stall_limit_s: float = parameter(
+        60.0,
+        description='Wall time without news from the body that ends a task.',
+        bounds=(1.0, None),
+    )
+    first_observation_s: float = parameter(
+        20.0, description='Wall time to wait for a body and its images.', bounds=(0.0, None)
+    )
+    roles: tuple[str, ...] = parameter(
+        ('head',), description='Cameras that an openai backend looks at.', choices=ROLES
+    )
+    openai_base_url: str = parameter('', description='Server, such as http://127.0.0.1:8000/v1.')
+    openai_model: str = parameter('', description='Name of the model on the server.')
+    openai_key_variable: str = parameter(
+        'OPENAI_API_KEY', description="Environment variable with the key; '' sends none."
+    )
+    openai_timeout_s: float = parameter(
+        30.0, description='Wall time of one try to get a plan.', bounds=(0.01, 600.0)
+    )
+    openai_verify_timeout_s: float = parameter(
+        5.0, description='Wall time of one try to get a verdict.', bounds=(0.01, 600.0)
+    )
+    openai_retries: int = parameter(2, description='Tries after one that failed.', bounds=(0, 10))
+    image_format: str = parameter(
+        'jpeg', description='Form of images to the server.', choices=('jpeg', 'png')
+    )
+    autostart: bool = parameter(
+        True, description='Configure and activate at start, without a lifecycle manager.'
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse what is not allowed; an openai backend has no default address."""
+        check_parameters(self)
+        if 'openai' in (self.planner, self.monitor):
+            for name in ('openai_base_url', 'openai_model'):
+                if not getattr(self, name):
+                    raise ParameterError(f'parameter {name!r} must be given for an openai backend')
+
+    @property
+    def image_roles(self) -> tuple[str, ...]:
+        """Cameras that some backend needs."""
+        return self.roles if 'openai' in (self.planner, self.monitor) else ()
