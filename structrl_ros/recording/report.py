@@ -30,9 +30,8 @@ from structrl_ros.types import Episode
 #: Frames in the player, and how many of them the strip shows.
 FILM_FRAMES = 48
 STRIP_FRAMES = 12
-#: What the monitor is meant to hold: rate in Hz, 99th percentile of the period in seconds.
+#: What a monitor is meant to hold where the planner does not say: REVER's 5 Hz.
 MONITOR_RATE_HZ = 5.0
-MONITOR_P99_S = 0.210
 
 
 def write_report(
@@ -101,8 +100,7 @@ def render_report(record: RunRecord, frames: Sequence[Frame]) -> str:
         sources=sorted({c.source for c in record.chunks}),
         steps=sum(e.executed_steps for e in record.executed),
         spans=_spans_by_subtask(record),
-        monitor_rate_hz=MONITOR_RATE_HZ,
-        monitor_p99_s=MONITOR_P99_S,
+        wanted_hz=record.monitor.held.wanted_hz if record.monitor.held else MONITOR_RATE_HZ,
     )
 
 

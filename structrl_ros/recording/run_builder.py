@@ -8,16 +8,14 @@ from datetime import UTC
 from datetime import datetime
 from statistics import median
 
-from structrl_ros.evaluation.statistics import percentile
-from structrl_ros.evaluation.statistics import period_statistics
 from structrl_ros.recording.body_health import body_entry
 from structrl_ros.recording.faults import fault_entries
+from structrl_ros.recording.monitor_entry import monitor_entry
 from structrl_ros.recording.run_events import RunEvents
 from structrl_ros.recording.run_record import ChunkEntry
 from structrl_ros.recording.run_record import EpisodeEntry
 from structrl_ros.recording.run_record import ExecutedEntry
 from structrl_ros.recording.run_record import LedgerCheck
-from structrl_ros.recording.run_record import MonitorEntry
 from structrl_ros.recording.run_record import Outcome
 from structrl_ros.recording.run_record import PlanEntry
 from structrl_ros.recording.run_record import RewardEntry
@@ -75,7 +73,7 @@ def build_record(
         episode_return=rewards[-1].episode_return if rewards else 0.0,
         sum_of_terms=_sum_of_terms(rewards),
         ledger=ledger,
-        monitor=_monitor(mine.of(Verdict)),
+        monitor=monitor_entry(mine),
         body=body_entry(events, mine),
         faults=fault_entries(mine, start_ns),
         topics=events.counts,
@@ -218,16 +216,3 @@ def _sum_of_terms(rewards: Sequence[Reward]) -> float:
             value += amount
         total += value
     return total
-
-
-def _monitor(verdicts: Sequence[Verdict]) -> MonitorEntry:
-    latencies = [v.latency for v in verdicts]
-    ticks = list(dict.fromkeys((v.stamp_ns, v.revision) for v in verdicts))
-    return MonitorEntry(
-        names=tuple(sorted({v.monitor for v in verdicts})),
-        verdicts=len(verdicts),
-        period=period_statistics([t for t, _ in ticks], [r for _, r in ticks]),
-        latency_p50_s=percentile(latencies, 50.0),
-        latency_p99_s=percentile(latencies, 99.0),
-        latency_max_s=max(latencies, default=None),
-    )

@@ -159,11 +159,32 @@ class LedgerCheck:
 
 
 @dataclass(frozen=True, slots=True)
+class HeldRate:
+    """What the planner measured of its monitor: from start to start of its calls, body's time.
+
+    `dropped` of `due` ticks passed while a call ran.
+    """
+
+    calls: int
+    due: int
+    dropped: int
+    wanted_hz: float
+    rate_hz: float | None
+    period_p50_s: float | None
+    period_p99_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class MonitorEntry:
-    """How regular and how fast the monitor was; periods within a plan revision, body's time."""
+    """How regular and how fast the monitor was.
+
+    `held` is None where the planner did not say; `period` is that of the stamps of the verdicts
+    within a plan revision, which are the times of the observations that were looked at.
+    """
 
     names: tuple[str, ...]
     verdicts: int
+    held: HeldRate | None
     period: PeriodStatistics
     latency_p50_s: float | None
     latency_p99_s: float | None

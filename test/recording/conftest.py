@@ -35,6 +35,15 @@ NAMES = (
 )
 SECOND = 1_000_000_000
 LATCHED = TopicQos(reliable=True, transient_local=True, depth=1)
+HELD = {
+    'calls': '44',
+    'due': '45',
+    'dropped': '1',
+    'wanted_hz': '5',
+    'rate_hz': '4.9',
+    'period_p50_s': '0.2',
+    'period_p99_s': '0.205',
+}
 TOPICS = {
     '/plan': (OWN + 'Plan', LATCHED),
     '/episode': (OWN + 'Episode', LATCHED),
@@ -221,6 +230,8 @@ class SyntheticRun:
         for k in range(1, self.chunks + 1):
             self._chunk(k)
         end = SECOND + int(self.chunks * self.chunk_s * SECOND)
+        data = encode_diagnostics(end, 'planner_node: monitor', 0, '5.00 Hz', HELD)
+        self._send('/diagnostics', data)
         self._put('/episode', self._episode(end, ended=True))
 
     def settings(self):

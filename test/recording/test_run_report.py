@@ -84,6 +84,7 @@ def test_monitor_rate_and_period_are_in_body_time(tmp_path, synthetic_run):
     assert monitor.verdicts == 44
     assert monitor.period.rate_hz == pytest.approx(5.0)
     assert monitor.period.p99_s == pytest.approx(0.2)
+    assert (monitor.held.dropped, monitor.held.period_p99_s) == (1, 0.205)
     assert monitor.latency_p99_s == pytest.approx(0.004, rel=1e-6)
 
 
