@@ -57,7 +57,7 @@ $(STAMPS)/messages-$(ROS_DISTRO_WHEELS): $(STAMPS)/wheels-$(ROS_DISTRO_WHEELS) \
 	@touch $@
 
 $(STAMPS)/editable: $(STAMPS)/messages-$(ROS_DISTRO_WHEELS) setup.py setup.cfg package.xml
-	@$(PIP) install -q --no-deps --no-build-isolation -e .
+	@PYTHONWARNINGS=ignore $(PIP) install -q --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(STAMPS)/libero-yes: $(STAMPS)/wheels-$(ROS_DISTRO_WHEELS) requirements/libero.txt \
