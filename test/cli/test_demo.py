@@ -51,7 +51,7 @@ def test_demo_leaves_bag_report_and_numbers(finished):
     assert (directory / 'report.html').stat().st_size > 10_000
     assert list((directory / 'bag').glob('*.mcap'))
     numbers = json.loads((directory / 'run.json').read_text())
-    assert numbers['ledger_equal'] is True, text
+    assert numbers['ledger']['equal'] is True, text
 
 
 def test_recorded_trace_scores_to_the_live_ledger(finished):
