@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from structrl_ros.errors import ParameterError
 from structrl_ros.params.graph_document import Argument
 from structrl_ros.params.graph_document import GraphDocument
@@ -118,7 +116,7 @@ def additional_environment() -> dict[str, str]:
 
 
 def parameters_class(executable: str) -> type[Any] | None:
-    """Return the dataclass of a node's parameters, or None if the node has none.
+    """Return the dataclass of a node's parameters, or None if there is no such node.
 
     By name: `policy_node` has `structrl_ros.params.policy.PolicyParameters`.
     """
@@ -183,13 +181,9 @@ def _checked(name: str, executable: str, values: Mapping[str, Any]) -> dict[str,
     own = {key: value for key, value in values.items() if key not in _BUILT_IN}
     kind = parameters_class(executable)
     if kind is None:
-        return {**built_in, **{key: _scalar(value) for key, value in own.items()}}
+        raise ParameterError(f'{name}: unknown executable {executable!r}')
     checked = parameters_from_values(kind, own, name)
     return {**built_in, **{key: _plain(getattr(checked, key)) for key in own}}
-
-
-def _scalar(value: Any) -> Any:
-    return yaml.safe_load(value) if isinstance(value, str) and value else value
 
 
 def _plain(value: Any) -> Any:

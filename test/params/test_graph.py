@@ -106,6 +106,7 @@ def test_wrong_arguments_are_refused_with_one_line(
         ('nodes: [{name: sim_node, parameters: {sed: 1}}]', "unknown parameter 'sed'"),
         ('arguments: {a: {deflt: 1}}\nnodes: [{name: a}]', "unknown key 'deflt' in argument a"),
         ('arguments: {a: {description: A.}}\nnodes: [{name: b}]', "argument 'a' must be given"),
+        ('nodes: [{name: sim_nod}]', "sim_nod: unknown executable 'sim_nod'"),
         ('[1, 2]', 'document is [1, 2]'),
         ('a: [', 'is no YAML'),
     ],
