@@ -78,6 +78,7 @@ def _carry_out(
             episode = client.wait_for_episode(START_SECONDS)
             client.wait_for_planner(START_SECONDS)
             client.wait_for_subscribers(START_SECONDS)
+            client.wait_for_recorder(START_SECONDS)
         instruction = request.instruction or episode.instruction
         console.print(f'[bold]"{instruction}"[/]', highlight=False)
         return client.execute(instruction, request.time_limit)

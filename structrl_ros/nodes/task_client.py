@@ -35,6 +35,8 @@ from structrl_ros.wire.plan_codecs import verdict_from_message
 from structrl_ros.wire.qos import message_type
 from structrl_ros.wire.qos import recorder_qos
 from structrl_ros.wire.reward_codecs import reward_from_message
+from structrl_ros.wire.task_codecs import HealthLevel
+from structrl_ros.wire.task_codecs import health_from_message
 from structrl_ros.wire.task_codecs import task_to_goal
 
 Event = Plan | Verdict | SubtaskStatus | Reward | Safety | Episode | ChunkDone
@@ -48,6 +50,11 @@ _EVENTS: dict[str, Callable[[Any], Event]] = {
     topics.EPISODE: episode_from_message,
     topics.CHUNK_DONE: chunk_done_from_message,
 }
+#: What must be recorded from its first message on, for the rewards to be computed again.
+_LEDGER = frozenset(
+    {topics.EPISODE, topics.PLAN, topics.VERDICT, topics.PREDICATES, topics.CHUNK_DONE}
+    | {topics.ACTION_CHUNK, topics.SUBTASK, topics.REWARD}
+)
 #: Wall seconds for a planner to acknowledge a cancellation.
 _CANCEL_SECONDS = 0.8
 
@@ -135,6 +142,30 @@ class TaskClient:
             return count(topics.SUBTASK) > 0 and count(topics.ACTION_CHUNK) > 0
 
         self._spin_until(ready, limit_s, 'no tracker or no policy came up')
+
+    def wait_for_recorder(self, limit_s: float) -> None:
+        """Return once the recorder hears every topic that a ledger needs, or cannot record.
+
+        Raises:
+            StaleDataError: If it does neither within the limit (wall seconds).
+        """
+        health: list[tuple[str, HealthLevel, str, dict[str, str]]] = []
+        subscription = self._node.create_subscription(
+            message_type(topics.DIAGNOSTICS),
+            topics.DIAGNOSTICS,
+            lambda message: health.extend(health_from_message(message)),
+            recorder_qos(topics.DIAGNOSTICS),
+        )
+
+        def ready() -> bool:
+            said = [h for h in health if h[0].endswith('recorder_node: bag')][-1:]
+            return any(
+                level is HealthLevel.ERROR or set(values['connected'].split()) >= _LEDGER
+                for _, level, _, values in said
+            )
+
+        self._spin_until(ready, limit_s, 'the recorder does not hear every node')
+        self._node.destroy_subscription(subscription)
 
     def execute(self, instruction: str, time_limit: float = 0.0) -> Outcome:
         """Send a sentence and wait for its end; Ctrl-C cancels it first.
