@@ -17,6 +17,7 @@ from structrl_ros.sim.libero.expert.articulated_drawer import CloseDrawerSkill
 from structrl_ros.sim.libero.expert.articulated_drawer import OpenDrawerSkill
 from structrl_ros.sim.libero.expert.articulated_joints import joints_of
 from structrl_ros.sim.libero.expert.articulated_knob import KnobSkill
+from structrl_ros.sim.libero.expert.articulated_stow import StowSkill
 from structrl_ros.sim.libero.predicates import fold_name
 
 if TYPE_CHECKING:
@@ -88,3 +89,15 @@ def skill_for(body: Any, conjunct: tuple[str, ...]) -> Skill:
     if predicate == 'open' and not hinged:
         return OpenDrawerSkill(conjunct)
     raise SimulationError(f'the expert has no skill to {predicate} {name}')
+
+
+def special_skill(body: Any, item: tuple[str, ...]) -> Skill | None:
+    """Return the skill for a grasp or placement that a hand from above cannot do, or None.
+
+    Args:
+        body: A `LiberoBody` with a scene.
+        item: ('grasp', object) or a conjunct ('in' or 'on', object, region).
+    """
+    if item[0] == 'in' and joints_of(body, item[2]) and 'level' in joints_of(body, item[2])[0]:
+        return StowSkill(item)
+    return None
