@@ -130,7 +130,7 @@ def bare_environment(task: str, seed: int, initial_state: int) -> Any:
             has_offscreen_renderer=False,
         )
         environment.seed(seed)
-        environment.reset()
+        environment.env.reset()  # ControlEnv.reset would try again for ever on any error
         environment.set_init_state(initial_states(found)[initial_state])
         for _ in range(SETTLING_STEPS):
             environment.step(np.array(_STILL))

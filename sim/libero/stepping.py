@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from structrl_ros.errors import SimulationError
+from structrl_ros.sim.libero.arm_control import ArmControl
 from structrl_ros.sim.libero.scene import LiberoScene
 from structrl_ros.types import Float32
 from structrl_ros.types import Float64
@@ -22,23 +23,12 @@ from structrl_ros.types import Proprioception
 _JOINT_NAMES = tuple(f'panda_joint{i}' for i in range(1, 8))
 
 
-class _ForwardOnce:
-    """robosuite's simulation as the controller sees it: `forward` runs the solver only."""
-
-    def __init__(self, sim: Any, solve: Callable[[], None]) -> None:
-        self._sim = sim
-        self.model = sim.model
-        self.data = sim.data
-        self.forward = solve
-
-
 class ArmStepper:
     """Steps a placed scene and carries its whole state.
 
     The state vector holds MuJoCo's integration state (time, positions, velocities, controls,
-    warm start, ...), then the controller's goal position (3) and orientation (9), what it last
-    saw of the arm if that is still to be used, the gripper's command in its ramp (2), and the
-    sign of the last gripper action.
+    warm start, ...), then the controller's goal position (3) and orientation (9), the gripper's
+    place in its ramp (2), and the sign of the last gripper action.
     """
 
     def __init__(self, scene: LiberoScene) -> None:
@@ -48,11 +38,8 @@ class ArmStepper:
         self._mujoco = mujoco
         self._model = scene.model
         self._data = scene.data
-        self._environment = scene.environment
-        self._robot = scene.robot
-        self._controller: Any = scene.robot.controller
-        self._gripper: Any = scene.robot.gripper
-        self._controller.sim = _ForwardOnce(scene.environment.sim, self._solve)
+        self._robot: Any = scene.robot
+        self._control = ArmControl(scene, self._solve)
         env = scene.environment
         self._substeps = int(env.control_timestep / env.model_timestep)
         self._kind = mujoco.mjtState.mjSTATE_INTEGRATION
@@ -70,7 +57,7 @@ class ArmStepper:
         command = np.asarray(action, dtype=np.float64)
         for substep in range(self._substeps):
             self._solve()
-            self._robot.control(command, policy_step=substep == 0)
+            self._control.apply(command, is_new=substep == 0)
             self._mujoco.mj_step2(self._model, self._data)
             if before_last_update is not None and substep == self._substeps - 1:
                 before_last_update()
@@ -81,13 +68,13 @@ class ArmStepper:
         """Return the whole state, float64."""
         physics = np.empty(self._size)
         self._mujoco.mj_getState(self._model, self._data, physics, self._kind)
-        goal = self._controller
+        goal = self._control.controller
         state: Float64 = np.concatenate(
             [
                 physics,
                 goal.goal_pos,
                 np.ravel(goal.goal_ori),
-                np.broadcast_to(self._gripper.current_action, 2),
+                np.broadcast_to(self._control.gripper.current_action, 2),
                 [self.gripper_command],
             ]
         )
@@ -107,11 +94,12 @@ class ArmStepper:
             )
         n = self._size
         self._mujoco.mj_setState(self._model, self._data, state[:n], self._kind)
-        self._controller.goal_pos = np.array(state[n : n + 3])
-        self._controller.goal_ori = np.array(state[n + 3 : n + 12]).reshape(3, 3)
-        self._gripper.current_action = np.array(state[n + 12 : n + 14])
+        controller = self._control.controller
+        controller.goal_pos = np.array(state[n : n + 3])
+        controller.goal_ori = np.array(state[n + 3 : n + 12]).reshape(3, 3)
+        controller.new_update = True
+        self._control.gripper.current_action = np.array(state[n + 12 : n + 14])
         self.gripper_command = float(state[n + 14])
-        self._controller.new_update = True
         self._mujoco.mj_step1(self._model, self._data)
 
     def proprioception(self, stamp_ns: int) -> Proprioception:
