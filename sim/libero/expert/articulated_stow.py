@@ -1,4 +1,4 @@
-"""The skill `place [X, drawer]`: lay an object flat into an open drawer, under what overhangs it."""
+"""The skill `place [X, drawer]`: lay an object flat into an open drawer, under what overhangs."""
 
 from __future__ import annotations
 
@@ -87,10 +87,10 @@ class StowSkill(PlaceSkill):
     """Place an object in an open drawer, flat on its floor.
 
     The closing axis is laid across the drawer, where the wide hand fits between the drawer's front
-    and the handles above. Where these leave no way straight down, the object goes down in front of
-    them until its rim is below, then inwards, then down: a drawer does not shut over a leaning bowl.
-
-    If even that is too narrow, the lowest part of the object first pushes the drawer further open.
+    and the handles above. Where these leave no way straight down, the lowest part of the object
+    first pushes the drawer further open. Where that does not help, the object goes down in front of
+    the handles until its rim is below, then inwards, then down: a drawer does not shut over a bowl
+    that leans on a wall.
 
     Args:
         conjunct: ('in', object, drawer region).
@@ -122,7 +122,7 @@ class StowSkill(PlaceSkill):
         return None
 
     def _turn(self, hand: Hand, space: Space) -> float:
-        """Return the turn (rad) that lays the closing axis across the drawer, least wrist first."""
+        """Return the turn (rad) that lays the closing axis across the drawer, least wrist."""
         wish = float(np.arctan2(space.side[1], space.side[0])) - hand.yaw
         turns = sorted((motion.wrap(wish + flip) for flip in (0.0, np.pi)), key=abs)
         goal = space.middle
