@@ -100,7 +100,7 @@ def _is_hinged(body: Any, name: str) -> bool:
     return any('microjoint' in joint for joint in joints_of(body, owner))
 
 
-def special_skill(body: Any, item: tuple[str, ...]) -> Skill | None:
+def skill_into_fixture(body: Any, item: tuple[str, ...]) -> Skill | None:
     """Return the skill for a grasp or placement that a hand from above cannot do, or None.
 
     Args:

@@ -88,9 +88,9 @@ class StowSkill(PlaceSkill):
 
     The closing axis is laid across the drawer, where the wide hand fits between the drawer's front
     and the handles above. Where these leave no way straight down, the lowest part of the object
-    first pushes the drawer further open. Where that does not help, the object goes down in front of
-    the handles until its rim is below, then inwards, then down: a drawer does not shut over a bowl
-    that leans on a wall.
+    first pushes the drawer further open. Where that does not help, the object goes down in front
+    of the handles until its rim is below, then inwards, then down: a drawer does not shut over a
+    bowl that leans on a wall.
 
     Args:
         conjunct: ('in', object, drawer region).
