@@ -284,7 +284,8 @@ class BodySpec:
 class TaskInfo:
     """What a reset gives: the task as sentence, its horizon (low-level steps), truth, objects.
 
-    `predicate_names` are the goal conjuncts that were false at reset, and grasps, in fixed order.
+    `predicate_names` are the goal conjuncts that were false at reset, grasps, and openings of what
+    is closed and in the way, in fixed order.
     """
 
     task: str

@@ -11,6 +11,7 @@ from structrl_ros.sim.libero.scene import LiberoScene
 
 _TABLES = {'floor', 'table', 'main_table', 'kitchen_table', 'living_room_table', 'study_table'}
 _DRAWER = re.compile(r'_cabinet_\d+_(top|middle|bottom)_region$')
+_DOOR = re.compile(r'^(microwave_\d+)_heating_region$')
 _COMPARTMENT = re.compile(r'_caddy_\d+_(front|back|left|right)_contain_region$')
 _BESIDE = re.compile(r'_table_([a-z]+)_(front|back|left|right)_region$')
 
@@ -22,8 +23,9 @@ class GoalPredicates:
         goal: Names of all conjuncts in the order of the BDDL file, for example
             'in(alphabet_soup_1, basket_1_contain_region)'.
         names: What `values` reports: conjuncts that were false at reset, then `grasp(X)` for
-            every movable object that is named in the goal. A grasp is contact of both finger
-            pads with the object, as in robosuite; it does not say that the object is lifted.
+            every movable object that is named in the goal, then `open(X)` for every drawer or
+            door that is closed and that something has to be put into. A grasp is contact of both
+            finger pads with the object, as in robosuite; it does not say that it is lifted.
     """
 
     def __init__(self, scene: LiberoScene) -> None:
@@ -37,14 +39,17 @@ class GoalPredicates:
         self._objects = self._graspable()
         self._labels = self._label_geoms(scene)
         grasps = [f'grasp({name})' for name in self._objects]
-        self.names = (*(self.goal[i] for i in self._reported), *grasps)
+        self._openings = self._closed_ways()
+        opens = [predicate_name(o) for o in self._openings]
+        self.names = (*(self.goal[i] for i in self._reported), *grasps, *opens)
 
     def evaluate(self) -> tuple[tuple[bool, ...], bool]:
         """Return the values of `names` and LIBERO's success (all conjuncts of the goal)."""
         truth = self._goal_values()
         touching = self._touching()
         grasps = [(0, i) in touching and (1, i) in touching for i in range(len(self._objects))]
-        return (*(truth[i] for i in self._reported), *grasps), all(truth)
+        opens = [bool(self._environment._eval_predicate(o)) for o in self._openings]
+        return (*(truth[i] for i in self._reported), *grasps, *opens), all(truth)
 
     def grasped(self, name: str) -> bool:
         """Return whether both finger pads touch a movable object of the goal, by its full name."""
@@ -60,6 +65,18 @@ class GoalPredicates:
         movable = self._environment.objects_dict
         named = [name for conjunct in self._conjuncts for name in conjunct[1:] if name in movable]
         return list(dict.fromkeys(named))
+
+    def _closed_ways(self) -> list[list[str]]:
+        """Return the conjuncts ['open', X] of what a goal is behind; none of them is true now."""
+        ways = []
+        for conjunct in self._conjuncts:
+            if conjunct[0].lower() == 'in' and _DRAWER.search(conjunct[2]):
+                ways.append(conjunct[2])
+            elif conjunct[0].lower() == 'in' and (door := _DOOR.match(conjunct[2])):
+                ways.append(door[1])
+        openings = [['open', way] for way in dict.fromkeys(ways)]
+        new = [o for o in openings if o not in self._conjuncts]
+        return [o for o in new if not self._environment._eval_predicate(o)]
 
     def _label_geoms(self, scene: LiberoScene) -> Any:
         """Label geoms: 0 nothing, 1 and 2 the two finger pads, 3 + i object i; (ngeom,)."""
