@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,7 @@ def render_report(record: RunRecord, frames: Sequence[Frame]) -> str:
         sources=sorted({c.source for c in record.chunks}),
         steps=sum(e.executed_steps for e in record.executed),
         spans=_spans_by_subtask(record),
+        holds=_holds(record),
         wanted_hz=record.monitor.held.wanted_hz if record.monitor.held else MONITOR_RATE_HZ,
     )
 
@@ -144,6 +146,31 @@ def _spans_by_subtask(record: RunRecord) -> dict[tuple[int, str], dict[str, Any]
         entry['chunks'] += span.chunks
         entry['result'] = span.result
     return found
+
+
+def _holds(record: RunRecord) -> list[dict[str, Any]]:
+    """Return the times without motion, those that differ in numbers only as one entry."""
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for span in record.safety:
+        if span.state == 'ok':
+            continue
+        key = (span.state, re.sub(r'\d+(\.\d+)?', '#', span.reason))
+        seconds = span.end_s - span.start_s
+        entry = found.setdefault(
+            key,
+            {
+                'state': span.state,
+                'reason': span.reason,
+                'first_s': span.start_s,
+                'times': 0,
+                'seconds': 0.0,
+                'longest_s': 0.0,
+            },
+        )
+        entry['times'] += 1
+        entry['seconds'] += seconds
+        entry['longest_s'] = max(entry['longest_s'], seconds)
+    return list(found.values())
 
 
 def _milliseconds(seconds: float | None) -> str:
