@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 from rclpy.node import Node
@@ -41,7 +40,7 @@ _PLAIN = (
 
 
 class BodyPublisher:
-    """All publishers of a body; may be used from any one thread, the clock from several."""
+    """All publishers of a body, for the body's thread."""
 
     def __init__(self, node: Node, roles: tuple[str, ...]) -> None:
         """Create the publishers of the contract, with images and intrinsics of the roles."""
@@ -52,7 +51,6 @@ class BodyPublisher:
                 message_type(topic), topic, publisher_qos(topic)
             )
         self._roles = roles
-        self._clock_lock = threading.Lock()
         self._clock_ns = 0
 
     def wanted_roles(self) -> tuple[str, ...]:
@@ -72,10 +70,9 @@ class BodyPublisher:
 
     def clock(self, now_ns: int) -> None:
         """Publish `/clock`; a time before one that was published is left out."""
-        with self._clock_lock:
-            if now_ns >= self._clock_ns:
-                self._clock_ns = now_ns
-                self._send(topics.CLOCK, clock_to_message(now_ns))
+        if now_ns >= self._clock_ns:
+            self._clock_ns = now_ns
+            self._send(topics.CLOCK, clock_to_message(now_ns))
 
     def proprioception(self, state: Proprioception) -> None:
         """Publish joint states, pose and, where there is one, wrench."""

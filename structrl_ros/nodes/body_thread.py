@@ -62,8 +62,21 @@ class BodyThread:
         lockstep: bool,
         camera_rate_hz: float,
         on_death: Callable[[str], None],
+        every_second: Callable[[], None],
     ) -> None:
-        """Prepare; `start` begins. `on_death` is called from the thread if it cannot go on."""
+        """Prepare; `start` begins.
+
+        Args:
+            body: The world.
+            runner: Its episode.
+            loop: Its contract.
+            publisher: Where everything goes.
+            lockstep: The world stands still between chunks.
+            camera_rate_hz: Pictures a second of the body's time (real time); 0 makes none.
+            on_death: Called from the thread if it cannot go on, with the reason.
+            every_second: Called from the thread once a second (wall clock); timers of the
+                executor would cost more than the whole bridge.
+        """
         self._body = body
         self._runner = runner
         self._loop = loop
@@ -71,6 +84,8 @@ class BodyThread:
         self._lockstep = lockstep
         self.set_camera_rate(camera_rate_hz)
         self._on_death = on_death
+        self._every_second = every_second
+        self._second_s = 0.0
         self._inbox: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name='body', daemon=True)
         self._stopping = False
@@ -149,6 +164,10 @@ class BodyThread:
 
     def _turn(self) -> None:
         """Serve requests until a control period is due, then let it pass."""
+        if time.monotonic() >= self._second_s:
+            self._second_s = time.monotonic() + 1.0
+            self._publisher.clock(self._runner.now_ns)
+            self._every_second()
         if self._runner.episode is None or (self._lockstep and not self._loop.has_rows):
             self._serve(IDLE_LOOK_S)
             self._greet()

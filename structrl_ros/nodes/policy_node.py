@@ -82,7 +82,7 @@ class PolicyNode(LifecycleNode):
             make_policy=lambda body: maker(self._settings, body),
             on_policy=self._look,
             publish=self._send,
-            complain=self.get_logger().error,
+            complain=self._complain,
             clock=self._body_clock,
         )
         self._driver = PolicyDriver(
@@ -175,6 +175,10 @@ class PolicyNode(LifecycleNode):
 
     def _send(self, chunk: ActionChunk) -> None:
         self._chunks.publish(action_chunk_to_message(chunk))
+
+    def _complain(self, text: str) -> None:
+        if self.context.ok():  # else it is only a signal that ends the node
+            self.get_logger().error(text)
 
     def _tick(self) -> None:
         self._driver.replan(int(self.get_parameter('replan_steps').value))

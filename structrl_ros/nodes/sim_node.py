@@ -13,8 +13,6 @@ from typing import Any
 
 import rclpy
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
-from rclpy.clock import Clock
-from rclpy.clock import ClockType
 from rclpy.executors import ExternalShutdownException
 from rclpy.executors import MultiThreadedExecutor
 from rclpy.node import Node
@@ -93,6 +91,7 @@ class SimNode(Node):
             lockstep=p.lockstep,
             camera_rate_hz=p.camera_rate_hz,
             on_death=self._die,
+            every_second=self._report,
         )
         self._intervened = False
         self._subscribe()
@@ -105,11 +104,13 @@ class SimNode(Node):
         self._world.stop()
 
     def _subscribe(self) -> None:
-        for topic, heard in (
-            (topics.ACTION_CHUNK, self._on_chunk),
-            (topics.SUBTASK, self._on_subtask),
-            (topics.INTERVENTION, self._on_intervention),
-        ):
+        hear = {
+            topics.ACTION_CHUNK: self._on_chunk,
+            topics.INTERVENTION: self._on_intervention,
+        }
+        if not self._settings.lockstep:  # there a policy waits for the subtask anyway
+            hear[topics.SUBTASK] = self._on_subtask
+        for topic, heard in hear.items():
             qos = subscriber_qos(topic)
             if topic == topics.ACTION_CHUNK:
                 qos.depth = CHUNKS_KEPT
@@ -125,9 +126,6 @@ class SimNode(Node):
         self._health = self.create_publisher(
             message_type(topics.DIAGNOSTICS), topics.DIAGNOSTICS, publisher_qos(topics.DIAGNOSTICS)
         )
-        wall = Clock(clock_type=ClockType.STEADY_TIME)
-        self.create_timer(1.0, self._report, clock=wall)
-        self.create_timer(0.2, lambda: self._publisher.clock(self._runner.now_ns), clock=wall)
 
     def _first_episode(self) -> None:
         p = self._settings
@@ -225,7 +223,7 @@ class SimNode(Node):
         self._health.publish(health_to_message(now_ns, 'sim_node: body', level, text, values))
 
     def _die(self, why: str) -> None:
-        if self._is_alive:
+        if self._is_alive and self.context.ok():  # else it is only a signal that ends the node
             self._is_alive = False
             self.get_logger().fatal(f'{why}: sim_node ends')
             self._on_death()
