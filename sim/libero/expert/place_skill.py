@@ -18,6 +18,7 @@ from structrl_ros.sim.libero.expert.motion import CLOSE
 from structrl_ros.sim.libero.expert.motion import OPEN
 from structrl_ros.sim.libero.expert.motion import Hand
 from structrl_ros.sim.libero.expert.placing import Placement
+from structrl_ros.sim.libero.expert.placing import height_band
 from structrl_ros.sim.libero.expert.placing import placements
 from structrl_ros.sim.libero.expert.skill import PhasedSkill
 from structrl_ros.sim.libero.expert.skill import Transit
@@ -91,8 +92,12 @@ class PlaceSkill(PhasedSkill):
         points = scene.surface(body, self.name)
         depth = max(TIP, float(hand.position[2] - points[:, 2].min()))
         height = travel_height(body, hand, place.position, depth, self.name)
+        region = scene.region(body, self.conjunct[2], self.conjunct[0])
+        inside = region.kind == 'in'
+        if inside:  # the conjunct must not come true on the way, far from the place
+            height = max(height, height_band(region)[1] - origin[2] + 0.01)
         rotation = motion.hand_down(hand.yaw + place.turn)
-        self.transit = Transit(place.position, rotation, height)
+        self.transit = Transit(place.position, rotation, height, 0.012 if inside else 0.03)
         self.lost = 0
         self.goal = place.position + turned(origin, place.turn)
         self._go('carry', f'fall {place.fall:.3f} turn {place.turn:.2f} cost {place.cost:.3f}')

@@ -194,3 +194,8 @@ def is_true(body: Any, conjunct: tuple[str, ...]) -> bool:
 def goals(body: Any) -> tuple[tuple[str, ...], ...]:
     """Return the conjuncts of the task's goal."""
     return tuple(tuple(g) for g in body.environment.parsed_problem['goal_state'])
+
+
+def region_names(body: Any) -> tuple[str, ...]:
+    """Return the names of the regions (sites) that something can be put in or on."""
+    return tuple(body.environment.object_sites_dict)

@@ -78,6 +78,7 @@ class Transit:
         position: Goal of the grip site (m), shape (3,).
         rotation: Goal of the hand frame, shape (3, 3).
         height: Height of the grip site at which nothing stands in the way (m).
+        funnel: Horizontal distance to the goal at which the way down begins (m).
         idle: Control steps since the hand last moved.
         turn: Rotation that was left at the last step (rad).
     """
@@ -85,6 +86,7 @@ class Transit:
     position: Float64
     rotation: Float64
     height: float
+    funnel: float = 0.03
     idle: int = 0
     turn: float = 0.0
 
@@ -108,7 +110,7 @@ class Transit:
         away = max(flat, 0.08 * turn)
         roof = max(self.height, self.position[2])
         near = self.position[2] + 3.0 * max(0.0, away - 0.008)
-        z = min(roof, near) if away < 0.03 else roof
+        z = min(roof, near) if away < self.funnel else roof
         target = np.array([*self.position[:2], z])
         if flat > 0.02 and hand.position[2] < roof - 0.02:
             lag = roof - 0.02 - hand.position[2]

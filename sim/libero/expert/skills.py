@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 from typing import Any
 
 from structrl_ros.errors import SimulationError
+from structrl_ros.sim.libero.expert.articulated import VERBS
+from structrl_ros.sim.libero.expert.articulated import make_articulated
+from structrl_ros.sim.libero.expert.articulated import skill_into_fixture
 from structrl_ros.sim.libero.expert.grasp_skill import GraspSkill
 from structrl_ros.sim.libero.expert.naming import conjunct_of
-from structrl_ros.sim.libero.expert.naming import object_of
 from structrl_ros.sim.libero.expert.place_skill import PlaceSkill
 
 if TYPE_CHECKING:
@@ -27,12 +28,12 @@ def make_skill(body: Any, subtask: Subtask) -> Skill:
     Raises:
         SimulationError: If the verb is unknown or a name means nothing in this scene.
     """
-    if subtask.verb == 'grasp':
-        return GraspSkill(object_of(body, subtask.arguments[0]))
-    if subtask.verb == 'place':
-        return PlaceSkill(conjunct_of(body, subtask.arguments))
-    articulated = import_module('structrl_ros.sim.libero.expert.articulated')
-    if subtask.verb in articulated.VERBS:
-        return articulated.make_articulated(body, subtask)
-    allowed = ', '.join(['grasp', 'place', *articulated.VERBS])
+    if subtask.verb in ('grasp', 'place'):
+        goal = conjunct_of(body, subtask)
+        if (special := skill_into_fixture(body, goal)) is not None:
+            return special
+        return GraspSkill(goal[1]) if subtask.verb == 'grasp' else PlaceSkill(goal)
+    if subtask.verb in VERBS:
+        return make_articulated(body, subtask)
+    allowed = ', '.join(['grasp', 'place', *VERBS])
     raise SimulationError(f'the expert has no skill {subtask.verb!r}; allowed: {allowed}')
