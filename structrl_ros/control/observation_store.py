@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Protocol
 from typing import TypeVar
 
@@ -49,11 +50,20 @@ class ObservationStore:
         self._episode = 0
 
     def clear(self, episode: int, since_ns: int) -> None:
-        """Begin an episode: data stamped before `since_ns` is not of it."""
+        """Begin an episode: forget what is not of it, that is, stamped before `since_ns`.
+
+        What came before this call and is of it stays: topics overtake each other. Where time went
+        back (another body, a body started anew) everything is forgotten.
+        """
+        if since_ns < self._since_ns:
+            self._arm.clear()
+            self._worlds.clear()
+            self._stamps.clear()
+        arm = [state for state in self._arm if state.stamp_ns >= since_ns]
         self._arm.clear()
-        self._worlds.clear()
-        self._images.clear()
-        self._stamps.clear()
+        self._arm.extend(arm)
+        self._stamps = {r: ns for r, ns in self._stamps.items() if ns >= since_ns}
+        self._images = {role: self._images[role] for role in self._stamps}
         self._since_ns = since_ns
         self._episode = episode
 
@@ -69,9 +79,8 @@ class ObservationStore:
             self._stamps[role] = stamp_ns
 
     def take_simulator(self, state: SimulatorState) -> None:
-        """Keep the privileged state, if it is of this episode."""
-        if state.episode == self._episode:
-            self._worlds.append(state)
+        """Keep the privileged state; only those of this episode are ever used."""
+        self._worlds.append(state)
 
     def assemble(self, now_ns: int) -> Observation:
         """Return the newest observation (real time).
@@ -114,13 +123,16 @@ class ObservationStore:
         parts = {role: self._stamps.get(role) for role in self._spec.roles}
         parts['proprioception'] = self._arm[-1].stamp_ns if self._arm else None
         if self._spec.privileged:
-            parts['simulator'] = self._worlds[-1].stamp_ns if self._worlds else None
+            parts['simulator'] = self._mine()[-1].stamp_ns if self._mine() else None
         return parts
 
     def _reference_ns(self) -> int:
         if self._spec.roles:
             return min(self._stamps[role] for role in self._spec.roles)
-        return self._worlds[-1].stamp_ns if self._spec.privileged else self._arm[-1].stamp_ns
+        return self._mine()[-1].stamp_ns if self._spec.privileged else self._arm[-1].stamp_ns
+
+    def _mine(self) -> list[SimulatorState]:
+        return [state for state in self._worlds if state.episode == self._episode]
 
     def _build(self, stamp_ns: int) -> Observation:
         roles = self._spec.roles
@@ -130,10 +142,10 @@ class ObservationStore:
             proprioception=_nearest(self._arm, stamp_ns),
             images={role: self._images[role] for role in roles},
             image_stamps_ns={role: self._stamps[role] for role in roles},
-            simulator=_nearest(self._worlds, stamp_ns) if self._spec.privileged else None,
+            simulator=_nearest(self._mine(), stamp_ns) if self._spec.privileged else None,
         )
 
 
-def _nearest(parts: deque[_Part], stamp_ns: int) -> _Part:
+def _nearest(parts: Sequence[_Part], stamp_ns: int) -> _Part:
     """Return the part nearest in time; of two equally near the later."""
     return min(reversed(parts), key=lambda part: abs(part.stamp_ns - stamp_ns))
