@@ -31,7 +31,7 @@ class PlannerParameters:
         5.0, description='Ticks of the monitor a second (REVER: 5).', bounds=(0.1, 50.0)
     )
     subtask_timeout_s: float = parameter(
-        20.0,
+        15.0,
         description="Time for one attempt at a step, of the body's clock.",
         bounds=(0.1, None),
     )

@@ -20,8 +20,14 @@ from structrl_ros.models.vlm.openai_client import OpenAIMonitor
 from structrl_ros.models.vlm.openai_client import OpenAIPlanner
 from structrl_ros.models.vlm.openai_client import read_judgement
 from structrl_ros.models.vlm.openai_client import read_prompt
+from structrl_ros.plan.commands import ExecutiveSettings
+from structrl_ros.plan.commands import Goal
+from structrl_ros.plan.executive import Executive
 from structrl_ros.plan.parse import parse_plan
 from structrl_ros.plan.parse import to_plan
+from structrl_ros.plan.session import TaskSession
+from structrl_ros.plan.session_ports import Outputs
+from structrl_ros.plan.session_ports import SessionSettings
 from structrl_ros.ports import Monitor
 from structrl_ros.ports import Planner
 from structrl_ros.types import FailedAttempt
@@ -376,3 +382,67 @@ def test_too_long_answer_is_not_read_to_its_end():
         client = ChatClient(settings(server.url, retries=0, timeout_s=20.0))
         with pytest.raises(PlannerUnavailableError, match='longer than'):
             client.complete([], {}, 'x')
+
+
+class _Clock:
+    def now_ns(self):
+        return 1
+
+
+def carry_out(url):
+    """Start a task on a planner at this address; return its plans and how it ended."""
+    plans, ends = [], []
+    planner = OpenAIPlanner(settings(url, retries=1), roles=())
+    monitor = OpenAIMonitor(settings(url))
+    session = TaskSession(
+        Executive(ExecutiveSettings(), planner.name, monitor.name),
+        planner,
+        monitor,
+        Outputs(plans.append, lambda verdict: None, lambda *end: ends.append(end)),
+        SessionSettings(),
+        _Clock(),
+        spawn=lambda work: work(),
+    )
+    session.start(Goal('put the soup in the basket', 0.0, ('alphabet soup', 'basket')))
+    return plans, ends
+
+
+@pytest.mark.parametrize(
+    ('answer', 'reason'),
+    [
+        ('hang', 'no answer within 0.3 s (2 tries)'),
+        ((500, 'out of memory'), 'HTTP 500: out of memory (2 tries)'),
+        ((200, '<html>'), 'the answer is no chat completion: <html> (2 tries)'),
+        (
+            chat('I am sorry.'),
+            "gave no valid plan in 3 answers: step 1: 'I am sorry.': unknown verb",
+        ),
+        (chat('{"stages": [["grasp dragon"]]}'), "'dragon' is not in the scene"),
+    ],
+    ids=['hangs', '500', 'no completion', 'no JSON', 'outside the scene'],
+)
+def test_task_on_a_failing_server_ends_with_the_reason_and_without_a_plan(answer, reason):
+    with Server(answer) as server:
+        plans, ((success, said),) = carry_out(server.url)
+    assert plans == []
+    assert not success
+    assert 'planner openai:tiny' in said
+    assert reason in said
+
+
+def test_task_on_a_refusing_server_ends_with_the_reason():
+    plans, ((success, said),) = carry_out(closed_port())
+    assert (plans, success) == ([], False)
+    assert 'planner openai:tiny gave no plan' in said
+
+
+def test_task_goes_on_with_the_good_answer_after_two_invalid_ones():
+    with Server(chat('no JSON'), chat('{"stages": [["grasp dragon"]]}'), chat(PLAN)) as server:
+        plans, ends = carry_out(server.url)
+        conversations = [body['messages'] for _, _, body in server.requests]
+    assert [s.id for s in plans[0].subtasks] == ['grasp(soup)', 'place(soup, basket)']
+    assert plans[0].reasoning == 'Soup first.'
+    assert ends == []
+    assert [len(c) for c in conversations] == [2, 4, 6]
+    assert 'unknown verb' in conversations[1][-1]['content']
+    assert "'dragon' is not in the scene" in conversations[2][-1]['content']
