@@ -7,9 +7,15 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import sys
+from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent / 'fakes'))
+
 from hypothesis import settings
+from ros_domains import claimed_domain
 
 # Hypothesis repeats the same examples, and has no deadline: that would fail on a busy machine.
 settings.register_profile('repeatable', deadline=None, derandomize=True, database=None)
@@ -22,17 +28,7 @@ _NEEDS = {
 }
 
 
-def _domain() -> int:
-    """Return a domain from 1 to 100 of this test process's own.
-
-    Domains above 100 would collide with the ports that Linux hands out itself.
-    """
-    worker = os.environ.get('PYTEST_XDIST_WORKER', 'gw0').removeprefix('gw')
-    run = os.getppid() if 'PYTEST_XDIST_WORKER' in os.environ else os.getpid()
-    return 1 + (run * 7 + int(worker)) % 100
-
-
-os.environ['ROS_DOMAIN_ID'] = str(_domain())
+os.environ['ROS_DOMAIN_ID'] = str(claimed_domain())
 os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
 for _name in ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS'):
     os.environ.setdefault(_name, '1')

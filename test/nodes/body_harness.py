@@ -13,6 +13,7 @@ import rclpy
 from rclpy.context import Context
 from rclpy.executors import ExternalShutdownException
 from rclpy.executors import SingleThreadedExecutor
+from ros_domains import claimed_domain
 from std_srvs.srv import SetBool
 from structrl_msgs.srv import ResetEpisode
 
@@ -59,8 +60,7 @@ RIGHT = np.tile(np.array([0, -0.4, 0, 0, 0, 0, -1], np.float32), (8, 1))
 
 def domain(number):
     """Return a ROS domain of this test process; each graph of it takes another number."""
-    os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
-    return 1 + (os.getpid() * 5 + number) % 100
+    return claimed_domain(number)
 
 
 def start_node(name, domain_id, **parameters):
