@@ -164,6 +164,17 @@ class LiberoBody:
             self._camera = SceneCamera(self._scene, self._image_size, self._picture_detail)
         return self._camera.render(_CAMERAS[role])
 
+    def vertical_fov(self, role: str) -> float:
+        """Return the vertical field of view of a camera role in radians.
+
+        Raises:
+            SimulationError: If the role is unknown.
+        """
+        self._running()
+        if role not in _CAMERAS:
+            raise SimulationError(f'no camera {role!r}; allowed: {", ".join(_CAMERAS)}')
+        return float(np.deg2rad(self.model.camera(_CAMERAS[role]).fovy[0]))
+
     def simulator_state(self) -> Float64:
         """Return all that decides the future of this scene, for `set_simulator_state`."""
         return self._running().state()
