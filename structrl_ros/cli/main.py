@@ -99,6 +99,7 @@ def demo(
     ] = False,
     time_limit: Annotated[float, typer.Option(help='Seconds of the body; 0: default.')] = 0.0,
     run_dir: RunDirectory = None,
+    assignments: Assignments = None,
 ) -> None:
     """Start everything, carry out one task, stop, and write a report.
 
@@ -106,8 +107,10 @@ def demo(
     """
     from structrl_ros.cli.demo import DemoRequest
     from structrl_ros.cli.demo import run_demo
+    from structrl_ros.cli.up import parse_assignments
 
     arguments = {
+        **parse_assignments(assignments or []),
         'body': body,
         'seed': str(seed),
         'initial_state': str(initial_state),
