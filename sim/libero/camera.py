@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 from typing import Any
 from typing import Literal
@@ -30,6 +31,11 @@ class SceneCamera:
         """
         import mujoco
 
+        class Renderer(mujoco.Renderer):
+            # What its destructor looks for when its constructor fails.
+            _gl_context = None
+            _mjr_context = None
+
         self._scene = scene
         self._thread = threading.get_ident()
         self._options = mujoco.MjvOption()
@@ -39,11 +45,12 @@ class SceneCamera:
         coarse = coarse_meshes(scene.model) if detail == 'light' else contextlib.nullcontext()
         try:
             with coarse:
-                self._renderer: Any = mujoco.Renderer(scene.model, size, size)
+                self._renderer: Any = Renderer(scene.model, size, size)
         except Exception as error:  # MuJoCo and PyOpenGL raise whatever they like here
             raise SimulationError(
-                f'no picture can be rendered ({type(error).__name__}: {error}); install libegl1 '
-                'and libgl1-mesa-dri, or libosmesa6 and set MUJOCO_GL=osmesa'
+                f'no picture can be rendered with MUJOCO_GL={os.environ.get("MUJOCO_GL", "")} '
+                f'({type(error).__name__}: {error}); install libegl1 and libgl1-mesa-dri, or '
+                'libosmesa6 and set MUJOCO_GL=osmesa'
             ) from error
 
     def render(self, camera: str) -> UInt8:

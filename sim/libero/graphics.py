@@ -9,11 +9,16 @@ _EGL_PLATFORM_DEVICE = 0x313F
 
 
 def choose_backend() -> str:
-    """Return the value for MUJOCO_GL: what the user set, else 'egl' if it works, else 'osmesa'."""
+    """Return the value for MUJOCO_GL: the user's, else 'egl' or 'osmesa' if it works.
+
+    'disabled' if none does: physics runs, pictures do not.
+    """
     chosen = os.environ.get('MUJOCO_GL', '')
     if chosen:
         return chosen
-    return 'egl' if egl_works() or not osmesa_exists() else 'osmesa'
+    if egl_works():
+        return 'egl'
+    return 'osmesa' if osmesa_exists() else 'disabled'
 
 
 def egl_works() -> bool:

