@@ -180,5 +180,21 @@ def bench_core_command(
     print_bench_core(repeats, console)
 
 
+@bench.command('bridge')
+def bench_bridge_command(
+    body: Annotated[str, typer.Option(help='libero or kinematic.')] = 'libero',
+    steps: Annotated[int, typer.Option(min=80, help='Low-level steps.')] = 400,
+) -> None:
+    """What the simulator node costs over bare stepping, in CPU time (target: 10 %)."""
+    import subprocess
+    import sys
+
+    from structrl_ros.params.share import share_path
+
+    script = str(share_path('benchmarks', 'bridge_overhead.py'))
+    words = [sys.executable, script, '--body', body, '--steps', str(steps)]
+    raise typer.Exit(subprocess.call(words))
+
+
 if __name__ == '__main__':
     main()
