@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
+import time
 from collections.abc import Callable
 from collections.abc import Sequence
 from functools import partial
@@ -12,10 +15,10 @@ import rclpy
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.clock import Clock
 from rclpy.clock import ClockType
-from rclpy.executors import ExternalShutdownException
 from rclpy.executors import MultiThreadedExecutor
 from rclpy.lifecycle import LifecycleNode
 from rclpy.lifecycle import TransitionCallbackReturn
+from rclpy.signals import SignalHandlerOptions
 
 from structrl_ros.errors import StructRLError
 from structrl_ros.nodes.parameters import declare
@@ -161,24 +164,28 @@ class PlannerNode(LifecycleNode):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the node until SIGINT or SIGTERM."""
-    rclpy.init(args=arguments)
+    """Run the node until SIGINT or SIGTERM; a running task is ended first, with a plan to hold."""
+    rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
     try:
         node = PlannerNode()
     except StructRLError as error:
-        sys.stderr.write(f'planner_node: {error}\n')
+        sys.stderr.write(f'{error}\n')
         rclpy.try_shutdown()
         return 1
     executor = MultiThreadedExecutor(num_threads=4)
     executor.add_node(node)
-    try:
-        executor.spin()
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
-    finally:
-        node.close()
-        executor.shutdown(timeout_sec=1.0)
-        rclpy.try_shutdown()
+    while not stop.is_set():
+        executor.spin_once(timeout_sec=0.2)
+    closing = threading.Thread(target=node.close)
+    closing.start()
+    last_s = time.monotonic() + 1.5
+    while closing.is_alive() and time.monotonic() < last_s:
+        executor.spin_once(timeout_sec=0.02)
+    executor.shutdown(timeout_sec=1.0)
+    rclpy.try_shutdown()
     return 0
 
 

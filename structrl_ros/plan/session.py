@@ -3,7 +3,7 @@
 No ROS: a node feeds it with what comes over the topics and takes what is to be published. In real
 time a tick takes the newest observation. In lock-step the ticks of a chunk run when everything
 about its end has come, the last of them at its end, so that nothing depends on the order of
-messages.
+messages. Nothing is seen within a chunk, so its ticks all look at its end; a step is judged once.
 """
 
 from __future__ import annotations

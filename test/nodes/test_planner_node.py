@@ -2,6 +2,9 @@
 
 import contextlib
 import itertools
+import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -420,6 +423,40 @@ def test_deactivation_ends_the_task_and_activation_takes_goals_again(graph):
     assert again.accepted
     again.cancel_goal_async()
     world.result(again)
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_signal_ends_the_task_and_the_process_cleanly(graph, number):
+    world, _ = graph
+    words = ['-r', f'__ns:={world.namespace}', '-p', 'use_sim_time:=true']
+    command = [sys.executable, '-m', 'structrl_ros.nodes.planner_node', '--ros-args', *words]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    try:
+        world.wait(lambda: world.node.count_publishers(topics.VERDICT), 'planner')
+        world.episode()
+        result = world.goal().get_result_async()
+        world.wait(lambda: world.plans, 'plan')
+        begun = time.monotonic()
+        process.send_signal(number)
+        world.wait(lambda: world.plans[-1].subtasks == (), 'plan that says hold')
+        world.wait(result.done, 'result')
+        assert result.result().result.reason == 'planner_node stops'
+        assert process.wait(5.0) == 0
+        assert time.monotonic() - begun < 5.0
+    finally:
+        process.kill()
+        log = process.communicate()[1]
+    assert 'Traceback' not in log
+
+
+def test_wrong_parameter_is_one_line_and_status_1(graph):
+    command = [sys.executable, '-m', 'structrl_ros.nodes.planner_node', '--ros-args']
+    done = subprocess.run(
+        [*command, '-p', 'planner:=magic'], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("planner_node: parameter 'planner' is 'magic'")
+    assert 'Traceback' not in done.stderr
 
 
 def test_openai_without_an_address_refuses_to_start(graph):
