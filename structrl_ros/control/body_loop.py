@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from structrl_ros.control.admission import AdmissionRules
 from structrl_ros.control.admission import ChunkAdmission
 from structrl_ros.control.chunk_schedule import ChunkSchedule
-from structrl_ros.control.episode_runner import ChunkResult
+from structrl_ros.control.episode_results import ChunkResult
+from structrl_ros.control.episode_results import ResetResult
 from structrl_ros.control.episode_runner import EpisodeRunner
-from structrl_ros.control.episode_runner import ResetResult
 from structrl_ros.control.watchdog import Watchdog
 from structrl_ros.errors import StructRLError
 from structrl_ros.types import SOURCES
@@ -48,6 +48,7 @@ class BodyLoop:
         """
         period_s = 1.0 / spec.control_rate_hz
         self._runner = runner
+        self._period_ns = round(1e9 * period_s)
         self._lockstep = lockstep
         self._schedule = ChunkSchedule(whole=lockstep, blend_steps=blend_steps)
         self._admission = ChunkAdmission(
@@ -148,15 +149,19 @@ class BodyLoop:
     def pursue(self, subtask: str, stamp_ns: int) -> None:
         """Note what the policy pursues; in real time a change drops chunks made before it.
 
+        A chunk whose observation is not older than two control periods stays: it may be the first
+        of the new subtask, which overtook this news.
+
         Args:
             subtask: Id of the current subtask, '' for nothing: hold.
-            stamp_ns: Time from which it is pursued.
+            stamp_ns: Stamp of the status that says so.
         """
         if subtask == self._subtask:
             return
         self._subtask = subtask
         if not self._lockstep:
-            self._schedule.drop_older(stamp_ns)
+            recent_ns = self._runner.now_ns - 2 * self._period_ns
+            self._schedule.drop_older(max(stamp_ns, recent_ns))
 
     def take_over(self, active: bool) -> list[ChunkResult]:
         """Note an operator's takeover (a policy's chunks are dropped and refused) or release.

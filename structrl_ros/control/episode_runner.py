@@ -7,11 +7,11 @@ advances by a control period a low-level step and by one at a reset, and never g
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from structrl_ros.control.action_limiter import ActionLimiter
+from structrl_ros.control.episode_results import ChunkResult
+from structrl_ros.control.episode_results import ResetResult
 from structrl_ros.errors import SimulationError
 from structrl_ros.ports import Body
 from structrl_ros.types import ChunkDone
@@ -24,25 +24,6 @@ from structrl_ros.types import TaskInfo
 
 #: The body's clock at the start, nanoseconds: stamp 0 means "no time" in ROS.
 START_NS = 1_000_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class ChunkResult:
-    """What a chunk did; `end` is the end of the episode if this chunk was its last."""
-
-    predicates: Predicates
-    done: ChunkDone
-    end: Episode | None
-
-
-@dataclass(frozen=True, slots=True)
-class ResetResult:
-    """A new episode with its initial truth (chunk 0), and what was left of the one before."""
-
-    episode: Episode
-    predicates: Predicates
-    open_chunk: ChunkResult | None
-    end_before: Episode | None
 
 
 class EpisodeRunner:

@@ -6,7 +6,7 @@ from typing import Any
 
 from rclpy.node import Node
 
-from structrl_ros.control.episode_runner import ChunkResult
+from structrl_ros.control.episode_results import ChunkResult
 from structrl_ros.types import Episode
 from structrl_ros.types import Predicates
 from structrl_ros.types import Proprioception

@@ -15,10 +15,11 @@ from dataclasses import field
 from typing import Any
 
 from structrl_ros.control.body_loop import BodyLoop
-from structrl_ros.control.episode_runner import ChunkResult
+from structrl_ros.control.episode_results import ChunkResult
 from structrl_ros.control.episode_runner import EpisodeRunner
 from structrl_ros.control.pacer import Pacer
 from structrl_ros.errors import StructRLError
+from structrl_ros.nodes.body_camera import BodyCamera
 from structrl_ros.nodes.body_publisher import BodyPublisher
 from structrl_ros.ports import Body
 from structrl_ros.types import Predicates
@@ -44,8 +45,6 @@ class Counters:
     """Numbers for `/diagnostics`."""
 
     steps: int = 0
-    renders: int = 0
-    render_s: float = 0.0
     rejected: int = 0
 
 
@@ -82,25 +81,20 @@ class BodyThread:
         self._loop = loop
         self._publisher = publisher
         self._lockstep = lockstep
-        self.set_camera_rate(camera_rate_hz)
         self._on_death = on_death
         self._every_second = every_second
         self._second_s = 0.0
         self._inbox: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name='body', daemon=True)
         self._stopping = False
-        self._image_due_ns: dict[str, int] = {}
         self._readers: dict[str, int] = {}
         self._look_s = 0.0
         self._again_s: float | None = None
         self._first: Predicates | None = None
         self._said: tuple[Any, str] | None = None
         self.pacer = Pacer(period_s=1.0 / body.spec.control_rate_hz)
+        self.camera = BodyCamera(body, publisher, lockstep=lockstep, rate_hz=camera_rate_hz)
         self.counters = Counters()
-
-    def set_camera_rate(self, rate_hz: float) -> None:
-        """Change the pictures a second of the body's time (real time); 0 makes none."""
-        self._camera_period_ns = round(1e9 / rate_hz) if rate_hz > 0 else None
 
     def start(self) -> None:
         """Start the thread."""
@@ -142,7 +136,7 @@ class BodyThread:
         self._publisher.clock(self._runner.now_ns)
         self._publisher.episode(result.episode)
         self._say_safety()
-        self._image_due_ns = {}
+        self.camera.restart()
         self._observe()
         self._first = result.predicates
         self._publisher.predicates(result.predicates)
@@ -209,27 +203,9 @@ class BodyThread:
         """Publish the arm's state, and of pictures and privileged state what is asked for."""
         now_ns = self._runner.now_ns
         self._publisher.proprioception(self._body.proprioception(now_ns))
-        for role in self._publisher.wanted_roles():
-            if self._lockstep or self._is_image_due(role, now_ns):
-                self._render(role, now_ns)
+        self.camera.publish(now_ns)
         if self._publisher.wants_state:
             self._publisher.state(self._runner.simulator_state())
-
-    def _is_image_due(self, role: str, now_ns: int) -> bool:
-        """Return whether a role's picture is due; pictures lie on a grid of the body's clock."""
-        period = self._camera_period_ns
-        if period is None or now_ns < self._image_due_ns.get(role, 0):
-            return False
-        self._image_due_ns[role] = (now_ns // period + 1) * period
-        return True
-
-    def _render(self, role: str, now_ns: int) -> None:
-        began = time.perf_counter()
-        image = self._body.render(role)
-        self.counters.render_s += time.perf_counter() - began
-        self.counters.renders += 1
-        fov = getattr(self._body, 'vertical_fov', None)
-        self._publisher.image(role, image, now_ns, None if fov is None else fov(role))
 
     def _greet(self) -> None:
         """Send late subscribers what they missed while the world stands still.

@@ -12,13 +12,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import rclpy
-from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.executors import ExternalShutdownException
 from rclpy.executors import MultiThreadedExecutor
 from rclpy.node import Node
-from std_srvs.srv import SetBool
-from std_srvs.srv import Trigger
-from structrl_msgs.srv import ResetEpisode
 
 from structrl_ros.control.action_limiter import ActionLimiter
 from structrl_ros.control.body_loop import BodyLoop
@@ -28,14 +24,13 @@ from structrl_ros.errors import MessageError
 from structrl_ros.errors import StructRLError
 from structrl_ros.nodes.body_publisher import BodyPublisher
 from structrl_ros.nodes.body_thread import BodyThread
-from structrl_ros.nodes.body_thread import Reply
 from structrl_ros.nodes.parameters import declare
+from structrl_ros.nodes.sim_services import SimServices
 from structrl_ros.params.sim import SimParameters
 from structrl_ros.sim.registry import default_task
 from structrl_ros.sim.registry import make_body
 from structrl_ros.types import ActionChunk
 from structrl_ros.wire import topics
-from structrl_ros.wire.body_codecs import reset_from_request
 from structrl_ros.wire.chunk_codecs import action_chunk_from_message
 from structrl_ros.wire.chunk_codecs import intervention_from_message
 from structrl_ros.wire.plan_codecs import subtask_status_from_message
@@ -47,8 +42,6 @@ from structrl_ros.wire.task_codecs import health_to_message
 
 #: Chunks that wait to be judged: with one alone, a second publisher would go unseen.
 CHUNKS_KEPT = 10
-#: Wall seconds to wait for a stop to take effect before saying that it will.
-STOP_WAIT_S = 0.5
 #: Below this real-time factor the node says on `/diagnostics` that it is too slow.
 SLOW_FACTOR = 0.95
 
@@ -94,8 +87,10 @@ class SimNode(Node):
             every_second=self._report,
         )
         self._intervened = False
+        health = topics.DIAGNOSTICS
+        self._health = self.create_publisher(message_type(health), health, publisher_qos(health))
+        self._requests = SimServices(self, self._world, self._loop, self._task)
         self._subscribe()
-        self._serve()
         self._world.start()
         self._world.ask(self._first_episode)
 
@@ -115,17 +110,6 @@ class SimNode(Node):
             if topic == topics.ACTION_CHUNK:
                 qos.depth = CHUNKS_KEPT
             self.create_subscription(message_type(topic), topic, heard, qos)
-
-    def _serve(self) -> None:
-        slow = MutuallyExclusiveCallbackGroup()
-        self.create_service(
-            ResetEpisode, topics.RESET_EPISODE, self._on_reset, callback_group=slow
-        )
-        self.create_service(SetBool, topics.EMERGENCY_STOP, self._on_emergency_stop)
-        self.create_service(Trigger, topics.RESET_SAFETY, self._on_reset_safety)
-        self._health = self.create_publisher(
-            message_type(topics.DIAGNOSTICS), topics.DIAGNOSTICS, publisher_qos(topics.DIAGNOSTICS)
-        )
 
     def _first_episode(self) -> None:
         p = self._settings
@@ -170,41 +154,9 @@ class SimNode(Node):
             self._intervened = active
             self._world.ask(lambda: self._world.publish_results(self._loop.take_over(active)))
 
-    def _on_reset(self, request: Any, response: Any) -> Any:
-        task, seed, initial_state = reset_from_request(request)
-        self._task = task or self._task
-        wanted = self._task
-        reply = self._world.ask(lambda: self._world.reset(wanted, seed, initial_state))
-        while not reply.done.wait(0.2) and self.context.ok():
-            pass
-        response.accepted = reply.done.is_set() and not reply.error
-        response.episode = reply.value
-        response.message = reply.error or f'episode {reply.value}: {wanted}'
-        if reply.error:
-            self.get_logger().error(f'reset_episode: {reply.error}')
-        return response
-
-    def _on_emergency_stop(self, request: Any, response: Any) -> Any:
-        if not request.data:
-            return self._on_reset_safety(request, response)
-        self.get_logger().fatal('emergency stop by service: the arm is stopped')
-        why = 'service emergency_stop'
-        reply = self._world.ask(lambda: self._world.publish_results(self._loop.emergency(why)))
-        return self._answer(reply, response, 'stopped')
-
-    def _on_reset_safety(self, _: Any, response: Any) -> Any:
-        self.get_logger().warning('safety reset by an operator')
-        reply = self._world.ask(self._loop.operator_reset)
-        return self._answer(reply, response, 'reset, holding until the next chunk')
-
-    def _answer(self, reply: Reply, response: Any, done: str) -> Any:
-        is_done = reply.done.wait(STOP_WAIT_S)
-        response.success = True
-        response.message = done if is_done else f'the world is busy; {done} when it is not'
-        return response
-
     def _report(self) -> None:
-        self._world.set_camera_rate(float(self.get_parameter('camera_rate_hz').value))
+        camera = self._world.camera
+        camera.set_rate(float(self.get_parameter('camera_rate_hz').value))
         counters, factor = self._world.counters, self._world.pacer.real_time_factor
         is_slow = not self._settings.lockstep and 0.0 < factor < SLOW_FACTOR
         text = f'{counters.steps} steps'
@@ -213,8 +165,8 @@ class SimNode(Node):
         values = {
             'real_time_factor': f'{factor:.3f}',
             'steps': counters.steps,
-            'renders': counters.renders,
-            'render_ms': f'{1e3 * counters.render_s / max(1, counters.renders):.1f}',
+            'renders': camera.renders,
+            'render_ms': f'{1e3 * camera.render_s / max(1, camera.renders):.1f}',
             'rejected_chunks': counters.rejected,
             'safety': self._loop.safety.state.name,
         }
