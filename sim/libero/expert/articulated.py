@@ -15,16 +15,17 @@ from structrl_ros.sim.libero.expert import scene
 from structrl_ros.sim.libero.expert.articulated_door import CloseDoorSkill
 from structrl_ros.sim.libero.expert.articulated_drawer import CloseDrawerSkill
 from structrl_ros.sim.libero.expert.articulated_drawer import OpenDrawerSkill
+from structrl_ros.sim.libero.expert.articulated_into import is_hinged
+from structrl_ros.sim.libero.expert.articulated_into import skill_into_fixture
 from structrl_ros.sim.libero.expert.articulated_joints import joints_of
 from structrl_ros.sim.libero.expert.articulated_knob import KnobSkill
-from structrl_ros.sim.libero.expert.articulated_microwave import HandleGraspSkill
-from structrl_ros.sim.libero.expert.articulated_microwave import MicrowaveSkill
-from structrl_ros.sim.libero.expert.articulated_stow import StowSkill
 from structrl_ros.sim.libero.predicates import fold_name
 
 if TYPE_CHECKING:
     from structrl_ros.sim.libero.expert.skill import Skill
     from structrl_ros.types import Subtask
+
+__all__ = ['VERBS', 'fixture_conjunct', 'make_articulated', 'skill_for', 'skill_into_fixture']
 
 #: Verbs of the skill grammar and LIBERO's predicates.
 PREDICATES = {'turn on': 'turnon', 'turn off': 'turnoff', 'open': 'open', 'close': 'close'}
@@ -85,33 +86,9 @@ def skill_for(body: Any, conjunct: tuple[str, ...]) -> Skill:
     predicate, name = conjunct
     if predicate in ('turnon', 'turnoff'):
         return KnobSkill(conjunct)
-    hinged = _is_hinged(body, name)
+    hinged = is_hinged(body, name)
     if predicate == 'close':
         return CloseDoorSkill(conjunct) if hinged else CloseDrawerSkill(conjunct)
     if predicate == 'open' and not hinged:
         return OpenDrawerSkill(conjunct)
     raise SimulationError(f'the expert has no skill to {predicate} {name}')
-
-
-def _is_hinged(body: Any, name: str) -> bool:
-    """Whether a fixture, or the fixture that a region belongs to, has a hinged door."""
-    site = body.environment.object_sites_dict.get(name)
-    owner = site.parent_name if site is not None and site.parent_name else name
-    return any('microjoint' in joint for joint in joints_of(body, owner))
-
-
-def skill_into_fixture(body: Any, item: tuple[str, ...]) -> Skill | None:
-    """Return the skill for a grasp or placement that a hand from above cannot do, or None.
-
-    Args:
-        body: A `LiberoBody` with a scene.
-        item: ('grasp', object) or a conjunct ('in' or 'on', object, region).
-    """
-    if item[0] == 'grasp':
-        hot = any(g[:2] == ('in', item[1]) and _is_hinged(body, g[2]) for g in scene.goals(body))
-        return HandleGraspSkill(item[1]) if hot else None
-    if item[0] == 'in' and _is_hinged(body, item[2]):
-        return MicrowaveSkill(item)
-    if item[0] == 'in' and joints_of(body, item[2]) and 'level' in joints_of(body, item[2])[0]:
-        return StowSkill(item)
-    return None

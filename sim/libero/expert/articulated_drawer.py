@@ -10,8 +10,9 @@ import numpy as np
 from structrl_ros.sim.libero.expert import motion
 from structrl_ros.sim.libero.expert import scene
 from structrl_ros.sim.libero.expert.articulated_joints import read_drawer
+from structrl_ros.sim.libero.expert.articulated_pose import pointing
 from structrl_ros.sim.libero.expert.articulated_skill import FixtureSkill
-from structrl_ros.sim.libero.expert.articulated_skill import pointing
+from structrl_ros.sim.libero.expert.articulated_stow import lies_low
 from structrl_ros.sim.libero.expert.motion import CLOSE
 from structrl_ros.sim.libero.expert.motion import OPEN
 from structrl_ros.sim.libero.expert.motion import Hand
@@ -47,6 +48,14 @@ class CloseDrawerSkill(FixtureSkill):
         self.exit = 0.8 * drawer.out + 0.6 * _UP
         position = drawer.handle + (drawer.thickness + STANDOFF) * drawer.out
         return position, self._rotation(drawer.out, drawer.side, hand)
+
+    def _undone(self, body: Any) -> tuple[str, ...]:
+        """Return the placement of what the hand holds, or of what would jam the drawer."""
+        inside = [g for g in scene.goals(body) if g[0] == 'in' and g[2] == self.name]
+        for goal in inside:
+            if scene.is_true(body, goal) and not lies_low(body, goal):
+                return goal
+        return super()._undone(body)
 
     def _arrived(self, body: Any, hand: Hand) -> str:
         """Push."""

@@ -9,8 +9,8 @@ import numpy as np
 
 from structrl_ros.sim.libero.expert import motion
 from structrl_ros.sim.libero.expert.articulated_joints import read_knob
+from structrl_ros.sim.libero.expert.articulated_pose import pointing
 from structrl_ros.sim.libero.expert.articulated_skill import FixtureSkill
-from structrl_ros.sim.libero.expert.articulated_skill import pointing
 from structrl_ros.sim.libero.expert.grasping import TIP
 from structrl_ros.sim.libero.expert.motion import CLOSE
 from structrl_ros.sim.libero.expert.motion import OPEN

@@ -15,8 +15,8 @@ import numpy as np
 from structrl_ros.sim.libero.expert import motion
 from structrl_ros.sim.libero.expert import scene
 from structrl_ros.sim.libero.expert.articulated_joints import read_door
-from structrl_ros.sim.libero.expert.articulated_skill import depth_below
-from structrl_ros.sim.libero.expert.articulated_skill import pointing
+from structrl_ros.sim.libero.expert.articulated_pose import depth_below
+from structrl_ros.sim.libero.expert.articulated_pose import pointing
 from structrl_ros.sim.libero.expert.grasp_skill import GraspSkill
 from structrl_ros.sim.libero.expert.grasp_skill import travel_height
 from structrl_ros.sim.libero.expert.grasping import Grasp
@@ -47,6 +47,9 @@ ASIDE = 0.012
 #: Distance that the hand backs out (m), and steps that it takes at most.
 RETREAT = 0.16
 BACKING_STEPS = 24
+#: Control steps to the handle, at most; a hand that stands still this near (m) goes straight on.
+REACHING_STEPS = 100
+STRAIGHT_ON = 0.08
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +112,14 @@ class HandleGraspSkill(GraspSkill):
         self._go('reach', f'handle at {handle.grip.round(3)}')
         return None
 
+    def _reach(self, body: Any, hand: Hand) -> Float32 | None:
+        """Travel to the handle; a hand that stands still near it goes straight on."""
+        assert self.transit is not None
+        away = self.transit.distance(hand)
+        if self.transit.stalled() and 0.005 < away < STRAIGHT_ON and self.clock < REACHING_STEPS:
+            return motion.servo(hand, self.transit.position, self.transit.rotation, OPEN)
+        return super()._reach(body, hand)
+
 
 class MicrowaveSkill(PlaceSkill):
     """Put a mug into an open microwave, deep enough for the door to close.
@@ -159,7 +170,12 @@ class MicrowaveSkill(PlaceSkill):
         height = travel_height(body, hand, site, depth, self.name)
         self.transit = Transit(site, rotation, height)
         self.lost = 0
-        self._go('carry', f'via {self.start.round(3)} to {self.goal.round(3)}')
+        inside = (
+            float((origin - self.start) @ self.into) > 0.03
+            and abs(float((origin - self.start) @ np.cross(self.into, _UP))) < 0.03
+        )
+        phase = 'enter' if inside else 'carry'
+        self._go(phase, f'via {self.start.round(3)} to {self.goal.round(3)}')
         return None
 
     def _upright(self, now: Float64, inwards: Float64) -> Float64:

@@ -1,4 +1,9 @@
-"""What the skills for fixtures share: look, let go of things, travel, work, leave, look again."""
+"""What the skills for fixtures share: look, let go of things, travel, work, leave, look again.
+
+A plan goes on as soon as the predicate of a subtask is true, often before its skill has ended: a
+bowl counts as in the drawer while the hand still holds it. So a skill begins with what was left
+undone.
+"""
 
 from __future__ import annotations
 
@@ -9,58 +14,27 @@ import numpy as np
 
 from structrl_ros.sim.libero.expert import motion
 from structrl_ros.sim.libero.expert import scene
+from structrl_ros.sim.libero.expert.articulated_into import placing_skill
+from structrl_ros.sim.libero.expert.articulated_pose import depth_below
 from structrl_ros.sim.libero.expert.grasp_skill import travel_height
 from structrl_ros.sim.libero.expert.motion import CLOSE
 from structrl_ros.sim.libero.expert.motion import OPEN
 from structrl_ros.sim.libero.expert.motion import Hand
 from structrl_ros.sim.libero.expert.skill import PhasedSkill
+from structrl_ros.sim.libero.expert.skill import Skill
 from structrl_ros.sim.libero.expert.skill import Transit
 
 if TYPE_CHECKING:
     from structrl_ros.types import Float32
     from structrl_ros.types import Float64
 
-#: Corners of the hand in its own frame (m): fingers with their tips, and the palm's housing.
-_CORNERS = np.array(
-    [[x, y, 0.0092] for x in (-0.066, 0.066) for y in (-0.0105, 0.0105)]
-    + [[x, y, z] for x in (-0.104, 0.104) for y in (-0.0316, 0.0316) for z in (-0.123, -0.031)]
-)
-
 #: Control steps that the hand takes to leave a fixture, at most.
 LEAVING_STEPS = 9
 
-
-def pointing(hand: Hand, approach: Float64, closing: Float64) -> Float64:
-    """Return the rotation of a hand that points along `approach`, shape (3, 3).
-
-    Of the two that differ by half a turn about `approach` (the fingers are alike), the one that is
-    nearer to the hand now and keeps joint 7 inside its range.
-
-    Args:
-        hand: The hand now.
-        approach: Direction out of the hand, a unit vector, shape (3,).
-        closing: Direction along which the fingers close, shape (3,); only its part across
-            `approach` counts.
-    """
-    across = closing - approach * float(closing @ approach)
-    across = across / float(np.linalg.norm(across))
-    options = [
-        np.column_stack([s * across, np.cross(approach, s * across), approach])
-        for s in (1.0, -1.0)
-    ]
-    return min(options, key=lambda option: _effort(hand, option))
-
-
-def _effort(hand: Hand, rotation: Float64) -> float:
-    """Return the rotation that is left (rad), plus a penalty if joint 7 would leave its range."""
-    spin = motion.rotation_error(hand.rotation, rotation)
-    wrist = float(hand.joints[6] + spin @ hand.rotation[:, 2])
-    return float(np.linalg.norm(spin)) + 10.0 * max(0.0, abs(wrist) - motion.WRIST_LIMIT)
-
-
-def depth_below(rotation: Float64) -> float:
-    """Return how far the lowest corner of the hand is below the grip site (m)."""
-    return float(-(_CORNERS @ rotation.T)[:, 2].min())
+#: Control steps that the hand takes to reach a fixture, at most; and how near (m) a hand that
+#: stands still goes straight on.
+REACHING_STEPS = 90
+STRAIGHT_ON = 0.08
 
 
 class FixtureSkill(PhasedSkill):
@@ -83,6 +57,7 @@ class FixtureSkill(PhasedSkill):
         self.conjunct = conjunct
         self.name = conjunct[1]
         self.transit: Transit | None = None
+        self.placing: Skill | None = None
         self.exit: Float64 = np.array([0.0, 0.0, 1.0])
         self.attempts = 0
 
@@ -98,11 +73,28 @@ class FixtureSkill(PhasedSkill):
         """Decide what to do first."""
         if scene.is_true(body, self.conjunct):
             self._go('rest', 'it is done')
+        elif undone := self._undone(body):
+            self.placing = placing_skill(body, undone)
+            self._go('finish', f'the hand still has to do {undone}')
         elif scene.touched(body):
             self._go('free', f'letting go of {" and ".join(scene.touched(body))}')
         else:
             self._go('plan')
         return None
+
+    def _undone(self, body: Any) -> tuple[str, ...]:
+        """Return the placement in the goal of what the hand holds, or ()."""
+        thing = scene.held(body)
+        return next((g for g in scene.goals(body) if len(g) == 3 and g[1] == thing), ())
+
+    def _finish(self, body: Any, hand: Hand) -> Float32 | None:
+        """Put down what the hand holds where the goal wants it."""
+        assert self.placing is not None
+        action = self.placing.action(body)
+        if self.placing.finished:
+            self.log += [f'   {line}' for line in getattr(self.placing, 'log', ())]
+            self._go('plan')
+        return action
 
     def _free(self, body: Any, hand: Hand) -> Float32 | None:
         """Open on the spot until nothing touches the fingers, then rise a little."""
@@ -124,11 +116,14 @@ class FixtureSkill(PhasedSkill):
     def _reach(self, body: Any, hand: Hand) -> Float32 | None:
         """Travel there."""
         assert self.transit is not None
-        if self.transit.arrived(hand, 0.012) or self.transit.stalled():
+        gripper = CLOSE if self.fist else OPEN
+        if self.transit.arrived(hand, 0.012) or self.clock >= REACHING_STEPS:
             error = (hand.position - self.transit.position).round(3)
             self._go(self._arrived(body, hand), f'off by {error} after {self.clock} steps')
             return None
-        return self.transit.action(hand, CLOSE if self.fist else OPEN)
+        if self.transit.stalled() and self.transit.distance(hand) < STRAIGHT_ON:
+            return motion.servo(hand, self.transit.position, self.transit.rotation, gripper)
+        return self.transit.action(hand, gripper)
 
     def _leave(self, body: Any, hand: Hand) -> Float32 | None:
         """Move away along `exit`, then look whether it is done."""

@@ -11,6 +11,7 @@ import numpy as np
 from structrl_ros.sim.libero.expert import motion
 from structrl_ros.sim.libero.expert import scene
 from structrl_ros.sim.libero.expert.articulated_joints import read_drawer
+from structrl_ros.sim.libero.expert.grasp_skill import GraspSkill
 from structrl_ros.sim.libero.expert.grasp_skill import travel_height
 from structrl_ros.sim.libero.expert.grasping import TIP
 from structrl_ros.sim.libero.expert.grasping import turned
@@ -83,6 +84,13 @@ def read_space(body: Any, name: str, without: str) -> Space:
     return Space(region.center, drawer.out, drawer.side, half, overhang, float(under))
 
 
+def lies_low(body: Any, conjunct: tuple[str, ...]) -> bool:
+    """Whether the object of ('in', object, drawer region) is low enough for the drawer to shut."""
+    space = read_space(body, conjunct[2], conjunct[1])
+    top = float(scene.surface(body, conjunct[1])[:, 2].max())
+    return top < space.underside - ROOM
+
+
 class StowSkill(PlaceSkill):
     """Place an object in an open drawer, flat on its floor.
 
@@ -102,6 +110,17 @@ class StowSkill(PlaceSkill):
         self.via: Float64 = np.zeros(3)
         self.widened = False
 
+    def _look(self, body: Any, hand: Hand) -> Float32 | None:
+        """Decide what to do first."""
+        if scene.holds(body, self.name):
+            self._go('settle')
+        elif scene.is_true(body, self.conjunct) and lies_low(body, self.conjunct):
+            self._go('retreat', 'it is there')
+        else:
+            self.grasp = GraspSkill(self.name)
+            self._go('grasp', 'it is not in the hand')
+        return None
+
     def _plan(self, body: Any, hand: Hand) -> Float32 | None:
         """Choose the place and the way to it."""
         space = read_space(body, self.conjunct[2], self.name)
@@ -118,7 +137,10 @@ class StowSkill(PlaceSkill):
         height = travel_height(body, hand, site, depth, self.name)
         self.transit = Transit(site, motion.hand_down(hand.yaw + turn), height)
         self.lost = 0
-        self._go('carry', f'turn {turn:.2f} via {self.via.round(3)} to {self.goal.round(3)}')
+        low = float(points[:, 2].min()) < space.edge - 0.5 * BITE
+        aligned = abs(turn) < 0.1 and scene.is_true(body, self.conjunct)
+        phase = 'tuck' if low and aligned and not narrow else 'carry'
+        self._go(phase, f'turn {turn:.2f} via {self.via.round(3)} to {self.goal.round(3)}')
         return None
 
     def _turn(self, hand: Hand, space: Space) -> float:
