@@ -120,6 +120,9 @@ class GraspSkill(PhasedSkill):
         if np.linalg.norm(scene.pose(body, self.name)[0] - self.seen) > 0.012:
             self._go('plan', 'it moved')
             return None
+        if self.transit.stalled() and self.transit.distance(hand) > 0.04:
+            self._give_up(f'stuck {self.transit.distance(hand):.3f} from the grasp')
+            return None
         if self.transit.arrived(hand) or self.transit.stalled():
             error = (hand.position - self.transit.position).round(3)
             self._go('close', f'off by {error} after {self.clock} steps')
@@ -135,13 +138,17 @@ class GraspSkill(PhasedSkill):
             self._go('done', f'opening {hand.opening:.3f} after {self.clock} steps')
             return None
         if self.clock >= 14 and not grip:
-            if self.grasp is not None:
-                self.tried.append(self.grasp)
-            self._go('free', f'closed on nothing: opening {hand.opening:.3f}')
+            self._give_up(f'closed on nothing: opening {hand.opening:.3f}')
             return None
         if self.transit is None:
             return motion.hold(hand, CLOSE)
         return motion.servo(hand, self.transit.position, self.transit.rotation, CLOSE)
+
+    def _give_up(self, why: str) -> None:
+        """Try another grasp."""
+        if self.grasp is not None:
+            self.tried.append(self.grasp)
+        self._go('free', why)
 
     def _done(self, body: Any, hand: Hand) -> Float32 | None:
         """Keep hold."""

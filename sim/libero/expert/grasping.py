@@ -33,6 +33,9 @@ FINGER_HALF_WIDTH = 0.0105
 #: Widest piece that is grasped (m): the opening, less room for errors.
 WIDEST = 0.072
 
+#: Most that the sides of the piece may be off from parallel to the pads (m): about 40 degrees.
+MOST_UNEVEN = 0.010
+
 #: Room between hand and anything else (m): kept always downwards, and kept sideways if possible.
 DEPTH_MARGIN = 0.003
 SIDE_MARGIN = 0.002
@@ -99,14 +102,16 @@ def _pieces(values: Float64, gap: float) -> list[tuple[float, float]]:
 
 
 def _unevenness(u: Float64, v: Float64) -> float:
-    """Return how far the sides, at v min and max, are from parallel to u (m)."""
+    """Return how far the sides, at v min and max, are from parallel over the pads (m)."""
     lows, highs = [], []
     for first, last in ((-0.009, -0.0027), (-0.0027, 0.0027), (0.0027, 0.009)):
         strip = v[(u >= first) & (u <= last)]
         if len(strip):
             lows.append(strip.min())
             highs.append(strip.max())
-    return float(max(np.ptp(lows), np.ptp(highs))) if len(lows) > 1 else 0.02
+    if len(lows) < 2:
+        return 0.02
+    return 2.0 / (len(lows) - 1) * float(max(np.ptp(lows), np.ptp(highs)))
 
 
 class GraspSearch:
@@ -201,7 +206,10 @@ class GraspSearch:
                 continue
             piece = zone[(zone[:, 0] >= low) & (zone[:, 0] <= high)]
             offset = float(np.hypot(v0, u0))
-            cost = 3.0 * _unevenness(piece[:, 1] - u0, piece[:, 0]) + 0.25 * offset
+            uneven = _unevenness(piece[:, 1] - u0, piece[:, 0])
+            if uneven > MOST_UNEVEN:
+                continue
+            cost = 3.0 * uneven + 0.25 * offset
             cost += 3.0 * self._protrusion(slab, height, low, high)
             cost += 0.5 * (PAD_HIGH - PAD_LOW - grip) + 0.008 * turn
             cost += 0.01 * float(roomy[i, j] + DEPTH_MARGIN > height + 1e-9)

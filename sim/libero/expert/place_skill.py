@@ -48,7 +48,9 @@ class PlaceSkill(PhasedSkill):
         self.grasp: GraspSkill | None = None
         self.transit: Transit | None = None
         self.goal = np.zeros(3)
+        self.over = 0.0
         self.lost = 0
+        self.stuck = 0
         self.attempts = 0
 
     def _look(self, body: Any, hand: Hand) -> Float32 | None:
@@ -89,8 +91,7 @@ class PlaceSkill(PhasedSkill):
             self._go('wait', 'no place is free')
             return None
         place = options[0]
-        points = scene.surface(body, self.name)
-        depth = max(TIP, float(hand.position[2] - points[:, 2].min()))
+        depth = max(TIP, float(hand.position[2] - scene.lowest(body, self.name)))
         height = travel_height(body, hand, place.position, depth, self.name)
         region = scene.region(body, self.conjunct[2], self.conjunct[0])
         inside = region.kind == 'in'
@@ -99,6 +100,7 @@ class PlaceSkill(PhasedSkill):
         rotation = motion.hand_down(hand.yaw + place.turn)
         self.transit = Transit(place.position, rotation, height, 0.012 if inside else 0.03)
         self.lost = 0
+        self.over = height - depth
         self.goal = place.position + turned(origin, place.turn)
         self._go('carry', f'fall {place.fall:.3f} turn {place.turn:.2f} cost {place.cost:.3f}')
         return None
@@ -163,8 +165,14 @@ class PlaceSkill(PhasedSkill):
         turn = motion.wrap(motion.yaw_of(self.transit.rotation) - hand.yaw)
         origin = scene.pose(body, self.name)[0] - hand.position
         self.transit.position = self.goal - turned(origin, turn)
+        depth = float(hand.position[2] - scene.lowest(body, self.name))
+        self.transit.height = max(self.transit.height, self.over + depth)
         flat = float(np.linalg.norm(self.transit.position[:2] - hand.position[:2]))
         low = hand.position[2] - self.transit.position[2]
+        if self.transit.stalled() and self.transit.distance(hand) > 0.04 and self.stuck < 3:
+            self.stuck += 1
+            self._go('plan', f'stuck {self.transit.distance(hand):.3f} from the place')
+            return None
         if self.transit.arrived(hand) or self.transit.stalled():
             self._go('release', f'{flat:.3f} aside {low:.3f} above after {self.clock} steps')
             return None

@@ -87,6 +87,16 @@ def surface(body: Any, name: str) -> Float64:
     return np.concatenate(clouds) if clouds else np.zeros((0, 3))
 
 
+def lowest(body: Any, name: str) -> float:
+    """Return the height (m) of the lowest point of an object's collision shape."""
+    model, data = body.environment.sim.model, body.data
+    bottoms = []
+    for geom in _geoms(body, name):
+        down = np.abs(np.array(data.geom_xmat[geom]).reshape(3, 3)[2])
+        bottoms.append(data.geom_xpos[geom][2] - down @ _extent(model, geom))
+    return float(min(bottoms))
+
+
 def surroundings(body: Any, without: str = '') -> Float64:
     """Return surface points of all objects and fixtures but one (m), shape (N, 3)."""
     names = [n for n in movable(body) + fixed(body) if n != without]

@@ -112,14 +112,10 @@ class Transit:
         near = self.position[2] + 3.0 * max(0.0, away - 0.008)
         z = min(roof, near) if away < self.funnel else roof
         target = np.array([*self.position[:2], z])
-        if flat > 0.02 and hand.position[2] < roof - 0.02:
-            lag = roof - 0.02 - hand.position[2]
-            share = max(0.0, 1.0 - lag / 0.03)
-            target[:2] = hand.position[:2] + share * (self.position[:2] - hand.position[:2])
-            if share < 1.0:
-                target[:2] = hand.position[:2] + 0.05 * share * _unit(
-                    self.position[:2] - hand.position[:2]
-                )
+        lag = roof - 0.005 - hand.position[2]
+        if flat > 0.02 and lag > 0.0:
+            stride = 0.05 * max(0.0, 1.0 - lag / 0.02)
+            target[:2] = hand.position[:2] + stride * _unit(self.position[:2] - hand.position[:2])
         still = float(np.linalg.norm(hand.velocity)) < 0.012 and abs(turn - self.turn) < 0.01
         self.idle = self.idle + 1 if still else 0
         self.turn = turn
