@@ -196,5 +196,21 @@ def bench_bridge_command(
     raise typer.Exit(subprocess.call(words))
 
 
+@bench.command('expert')
+def bench_expert_command(
+    tasks: Annotated[
+        str,
+        typer.Option(help='Suite (long, spatial, object, goal), all, or a list: long/0,goal/3.'),
+    ] = 'long',
+    states: Annotated[str, typer.Option(help='Initial states, first:last or a list.')] = '0:20',
+    json: Annotated[Path | None, typer.Option('--json', help='Also write the rows here.')] = None,
+) -> None:
+    """Successes of the scripted, privileged LIBERO expert with Wilson intervals; physics only."""
+    from structrl_ros.sim.libero.expert.table import main as table
+
+    words = ['--tasks', tasks, '--states', states]
+    raise typer.Exit(table([*words, '--json', str(json)] if json else words))
+
+
 if __name__ == '__main__':
     main()
