@@ -77,7 +77,11 @@ class Policy(Protocol):
         """Forget everything of the episode before; may load what the new one needs."""
 
     def act(self, observation: Observation, subtask: Subtask, instruction: str) -> Float32:
-        """Return actions, shape (chunk_length, action_dimension), row 0 for the stamp."""
+        """Return actions, shape (chunk_length, action_dimension).
+
+        Row 0 is for the stamp, or, for a policy that `continues`, for the time after the
+        committed rows.
+        """
 
     def close(self) -> None:
         """Free devices and memory; a second call does nothing."""

@@ -257,7 +257,9 @@ class Observation:
     """What a policy, planner or monitor sees: latest images by role, and the arm's own state.
 
     `images` maps a role to uint8 RGB (H, W, 3), upright; `image_stamps_ns` has the same keys.
-    `predicates` and `simulator` are privileged and None on a real body.
+    `predicates` and `simulator` are privileged and None on a real body. `committed`, shape (M, D),
+    are the actions that are on their way to the body already, from `stamp_ns` on; it is given to
+    policies that continue from there (`PolicySpec.continues`).
     """
 
     stamp_ns: int
@@ -267,6 +269,7 @@ class Observation:
     image_stamps_ns: Mapping[str, int] = field(default_factory=dict)
     predicates: Predicates | None = None
     simulator: SimulatorState | None = None
+    committed: Float32 | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +308,11 @@ class StepOutcome:
 
 @dataclass(frozen=True, slots=True)
 class PolicySpec:
-    """What a policy needs and gives; `max_age_s` maps a role or 'proprioception' to a limit."""
+    """What a policy needs and gives; `max_age_s` maps a role or 'proprioception' to a limit.
+
+    The rows of a policy that `continues` follow `Observation.committed`; those of any other begin
+    at the observation, whatever the body does until they arrive.
+    """
 
     name: str
     action_space: str
@@ -314,6 +321,7 @@ class PolicySpec:
     roles: tuple[str, ...]
     max_age_s: Mapping[str, float]
     privileged: bool = False
+    continues: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,7 @@ class KinematicExpert:
             roles=(),
             max_age_s={},
             privileged=True,
+            continues=True,
         )
         self._twin = KinematicBody()
 
@@ -58,7 +59,7 @@ class KinematicExpert:
         self._twin.reset(episode.task, episode.seed, episode.initial_state)
 
     def act(self, observation: Observation, subtask: Subtask, instruction: str) -> Float32:
-        """Return actions of shape (chunk_length, 7), float32.
+        """Return actions of shape (chunk_length, 7), float32, that follow the committed ones.
 
         Raises:
             StaleDataError: If the observation lacks the simulator's state.
@@ -67,6 +68,8 @@ class KinematicExpert:
         if observation.simulator is None:
             raise StaleDataError('the expert got no simulator state; it is a privileged policy')
         self._twin.set_simulator_state(observation.simulator.state)
+        for row in () if observation.committed is None else observation.committed:
+            self._twin.step(row)
         can = self._find(subtask)
         actions = np.empty((self.spec.chunk_length, 7), dtype=np.float32)
         for row in actions:

@@ -79,6 +79,7 @@ class LiberoExpert:
             roles=(),
             max_age_s={},
             privileged=True,
+            continues=True,
         )
         self._make_skill = make_skill
         self._twin = LiberoBody()
@@ -102,10 +103,11 @@ class LiberoExpert:
         self._place(episode.task, episode.seed, episode.initial_state)
 
     def act(self, observation: Observation, subtask: Subtask, instruction: str) -> Float32:
-        """Return the actions of one chunk, shape (chunk_length, 7).
+        """Return the actions of one chunk, shape (chunk_length, 7), after the committed ones.
 
         Args:
-            observation: Needs `simulator`; the rest is not looked at.
+            observation: Needs `simulator`; of the rest only `committed` is looked at, actions that
+                are on their way to the body already.
             subtask: What to do.
             instruction: Not used; subtasks say everything.
 
@@ -121,7 +123,9 @@ class LiberoExpert:
         self._place(now.task, now.seed, now.initial_state)
         self._twin.set_simulator_state(now.state)
         memory = self._recall(now, subtask)
-        actions = np.empty((self.spec.chunk_length, 7), dtype=np.float32)
+        committed = observation.committed
+        sent = np.zeros((0, 7), dtype=np.float32) if committed is None else committed
+        actions = np.empty((len(sent) + self.spec.chunk_length, 7), dtype=np.float32)
         self._memories = {now.step: copy.deepcopy(memory)}
         for row in range(len(actions)):
             if memory.skill.finished:
@@ -129,9 +133,11 @@ class LiberoExpert:
                 memory.held += 1
             else:
                 actions[row] = memory.skill.action(self._twin)
+            if row < len(sent):
+                actions[row] = sent[row]
             self._twin.step(actions[row])
             self._memories[now.step + row + 1] = copy.deepcopy(memory)
-        return actions
+        return actions[len(sent) :]
 
     def close(self) -> None:
         """Free the twin; a second call does nothing."""

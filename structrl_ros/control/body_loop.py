@@ -34,7 +34,7 @@ class BodyLoop:
         spec: BodySpec,
         *,
         lockstep: bool,
-        max_chunk_age_s: float = 1.5,
+        max_chunk_age_s: float = 3.0,
         blend_steps: int = 3,
     ) -> None:
         """Start without an episode; everything is rejected until the first reset.

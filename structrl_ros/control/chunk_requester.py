@@ -8,9 +8,11 @@ dropped, however long it took to compute.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
+from structrl_ros.control.continuation import Continuation
 from structrl_ros.control.observation_store import ObservationStore
 from structrl_ros.errors import MessageError
 from structrl_ros.errors import ParameterError
@@ -22,6 +24,7 @@ from structrl_ros.types import Float32
 from structrl_ros.types import Observation
 from structrl_ros.types import Plan
 from structrl_ros.types import PolicySpec
+from structrl_ros.types import Safety
 from structrl_ros.types import SafetyState
 from structrl_ros.types import Subtask
 from structrl_ros.types import SubtaskStatus
@@ -44,7 +47,8 @@ class ChunkRequester:
     """Follows episode, plan, subtask and body; decides when the policy is asked.
 
     In real time the next chunk is asked for while the last one runs: `replan_steps` periods after
-    the observation that the last one came from. In lock-step it is asked for once for each chunk
+    the observation that the last one came from (of a policy that continues: when
+    `chunk_length - replan_steps` rows are left). In lock-step it is asked for once for each chunk
     k, when the subtask after chunk k and the observation stamped t_k are there. The policy's chunk
     numbers go on from `chunk_done` and the latched `subtask`.
     """
@@ -68,6 +72,8 @@ class ChunkRequester:
         self._spec = spec
         self._lockstep = lockstep
         self._period_s = step_period_s
+        period_ns = round(step_period_s * 1e9)
+        self._motion = Continuation(spec, period_ns=period_ns, replan_steps=1)
         self.replan(replan_steps)
         self._episode: Episode | None = None
         self._plan: Plan | None = None
@@ -78,7 +84,6 @@ class ChunkRequester:
         self._generation = 0
         self._number = 0
         self._done_ns = 0
-        self._due_ns = 0
         self._asked_after = -1
 
     def replan(self, replan_steps: int) -> None:
@@ -86,8 +91,7 @@ class ChunkRequester:
         length = self._spec.chunk_length
         if not 0 <= replan_steps <= length:
             raise ParameterError(f'replan_steps is {replan_steps}; allowed: 0 to {length}')
-        steps = replan_steps or max(1, length // 2)
-        self._replan_ns = round(steps * self._period_s * 1e9)
+        self._motion.replan_steps = replan_steps or max(1, length // 2)
 
     @property
     def episode(self) -> Episode | None:
@@ -131,12 +135,14 @@ class ChunkRequester:
         if self._is_mine(done.episode):
             self._number = max(self._number, done.chunk)
             self._done_ns = done.stamp_ns
+            self._motion.see_done(done)
 
-    def see_safety(self, state: SafetyState) -> None:
+    def see_safety(self, safety: Safety) -> None:
         """Note the body's state; a latched one begins a new generation."""
-        if state in _LATCHED and self._safety not in _LATCHED:
+        if safety.state in _LATCHED and self._safety not in _LATCHED:
             self._next_generation()
-        self._safety = state
+        self._motion.see_safety(safety)
+        self._safety = safety.state
 
     def take_over(self, active: bool) -> None:
         """Note an operator's takeover or release."""
@@ -166,7 +172,7 @@ class ChunkRequester:
             return ''
         if self._lockstep and self._asked_after >= status.chunk:
             return ''
-        if not self._lockstep and now_ns < self._due_ns:
+        if not self._lockstep and now_ns < self._motion.due_ns:
             return ''
         if plan is None or plan.revision != status.revision:
             return f'no plan of revision {status.revision} yet'
@@ -177,14 +183,25 @@ class ChunkRequester:
             observation = self._observe(now_ns, status)
         except StaleDataError as error:
             return str(error)
-        if not self._lockstep and observation.stamp_ns < self._due_ns:
+        if not self._lockstep and observation.stamp_ns < self._motion.due_ns:
             return ''
+        if self._spec.continues:
+            committed = self._motion.committed(observation.stamp_ns)
+            observation = replace(observation, committed=committed)
         return ChunkRequest(
             self._generation, self._number + 1, observation, found[0], plan.instruction
         )
 
-    def answer(self, request: ChunkRequest, actions: Float32) -> ActionChunk | None:
+    def answer(self, request: ChunkRequest, actions: Float32, now_ns: int) -> ActionChunk | None:
         """Return the chunk to publish, None if the answer came too late to matter.
+
+        In real time the chunk has more rows than the policy gave where it continues what is on its
+        way, or tells of a pause (`control/continuation.py`).
+
+        Args:
+            request: What the policy was asked.
+            actions: What it said, shape (chunk_length, D).
+            now_ns: Now, on the body's clock.
 
         Raises:
             MessageError: If the policy gave a wrong shape or a number that is not finite.
@@ -199,18 +216,25 @@ class ChunkRequester:
             raise MessageError(f'policy gave NaN or infinity in row {row}; not published')
         stamp_ns = request.observation.stamp_ns
         self._number = max(self._number + 1, request.number)
-        self._due_ns = stamp_ns + self._replan_ns
         if self._status is not None:
             self._asked_after = self._status.chunk
-        return ActionChunk(
+        rows = np.asarray(actions, dtype=np.float32)
+        if not self._lockstep:
+            committed = request.observation.committed
+            before = rows[:0] if committed is None else committed
+            rows = self._motion.follow(rows, before, stamp_ns, now_ns)
+        chunk = ActionChunk(
             stamp_ns=stamp_ns,
             episode=request.observation.episode,
             chunk=self._number,
             source='expert' if self._spec.privileged else 'policy',
             action_space=self._spec.action_space,
             step_period=self._period_s,
-            actions=np.asarray(actions, dtype=np.float32),
+            actions=rows,
         )
+        if not self._lockstep:
+            self._motion.sent(chunk, now_ns)
+        return chunk
 
     def _observe(self, now_ns: int, status: SubtaskStatus) -> Observation:
         if self._lockstep:
@@ -222,4 +246,4 @@ class ChunkRequester:
 
     def _next_generation(self) -> None:
         self._generation += 1
-        self._due_ns = 0
+        self._motion.drop()

@@ -163,7 +163,10 @@ class ChunkSchedule:
         return sum(len(t.rows) - 1 - t.last for t in tracks)
 
     def _promote(self, new: _Track, now_ns: int) -> None:
-        """Make the pending chunk the running one, mixing in what the old one had planned."""
+        """Make the pending chunk the running one, mixing in what the old one had planned.
+
+        Rows for times after the old one's end stay as they are: it planned nothing for them.
+        """
         old, self._pending = self._running, None
         first = 0 if self._whole else max(0, new.index(now_ns))
         if first >= len(new.rows):
@@ -175,7 +178,8 @@ class ChunkSchedule:
             return
         rows = new.rows[first : first + len(self._weights)]
         times = new.chunk.stamp_ns + new.period_ns * np.arange(first, first + len(rows))
-        planned = np.array([min(max(old.index(int(t)), 0), len(old.rows) - 1) for t in times], int)
+        planned = [max(0, i) for t in times if (i := old.index(int(t))) < len(old.rows)]
+        rows = rows[: len(planned)]
         weight = self._weights[: len(rows), None]
         mixed = (1.0 - weight) * old.rows[planned] + weight * rows
         if self._gripper is not None:

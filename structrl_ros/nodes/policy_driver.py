@@ -183,13 +183,14 @@ class PolicyDriver:
 
     def _ask(self, policy: Policy, request: ChunkRequest) -> None:
         actions = policy.act(request.observation, request.subtask, request.instruction)
+        now_ns = self._ports.clock.now_ns()
         with self.lock:
             requester = self._requester
-            chunk = None if requester is None else requester.answer(request, actions)
+            chunk = None if requester is None else requester.answer(request, actions, now_ns)
             if chunk is None:
                 self._dropped += 1
                 return
-            self._age_s = (self._ports.clock.now_ns() - chunk.stamp_ns) / 1e9
+            self._age_s = (now_ns - chunk.stamp_ns) / 1e9
             self._ports.publish(chunk)
             self._sent_s = time.monotonic()
 

@@ -54,7 +54,7 @@ _HEARD: tuple[tuple[str, Callable[[Any], Any], str], ...] = (
     (topics.SUBTASK, subtask_status_from_message, 'see_status'),
     (topics.EPISODE, episode_from_message, 'see_episode'),
     (topics.CHUNK_DONE, chunk_done_from_message, 'see_done'),
-    (topics.SAFETY, lambda m: safety_from_message(m).state, 'see_safety'),
+    (topics.SAFETY, safety_from_message, 'see_safety'),
     (topics.INTERVENTION, lambda m: intervention_from_message(m).active, 'take_over'),
 )
 

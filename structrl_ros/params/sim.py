@@ -31,7 +31,7 @@ class SimParameters:
         read_only=False,
     )
     max_chunk_age_s: float = parameter(
-        1.5,
+        3.0,
         description='Seconds after the observation behind a chunk until the body holds.',
         bounds=(0.05, 60.0),
     )

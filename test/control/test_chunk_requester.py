@@ -7,6 +7,7 @@ import pytest
 
 from structrl_ros.control.chunk_requester import ChunkRequest
 from structrl_ros.control.chunk_requester import ChunkRequester
+from structrl_ros.control.continuation import pause_for_hold
 from structrl_ros.control.observation_store import ObservationStore
 from structrl_ros.errors import MessageError
 from structrl_ros.errors import ParameterError
@@ -16,6 +17,7 @@ from structrl_ros.types import Episode
 from structrl_ros.types import Plan
 from structrl_ros.types import PolicySpec
 from structrl_ros.types import Proprioception
+from structrl_ros.types import Safety
 from structrl_ros.types import SafetyState
 from structrl_ros.types import SimulatorState
 from structrl_ros.types import Subtask
@@ -67,7 +69,11 @@ def see(asker, stamp_ns, number=1):
 
 
 def answer(asker, request):
-    return asker.answer(request, np.zeros((8, 7), np.float32))
+    return asker.answer(request, np.zeros((8, 7), np.float32), T0)
+
+
+def safety(state, stamp_ns=T0):
+    return Safety(stamp_ns, state, '')
 
 
 class TestStore:
@@ -213,7 +219,7 @@ def test_lockstep_asks_again_only_while_the_body_says_that_it_holds():
     answer(asker, asker.ask(T0))
     asker.ask_again()
     assert asker.ask(T0) == ''
-    asker.see_safety(SafetyState.HOLD)
+    asker.see_safety(safety(SafetyState.HOLD))
     asker.ask_again()
     assert asker.ask(T0).number == 2
 
@@ -228,7 +234,7 @@ def test_lockstep_asks_again_only_while_the_body_says_that_it_holds():
         lambda a: a.see_episode(episode(ended=True)),
         lambda a: a.take_over(True),
         lambda a: a.pause(True),
-        lambda a: a.see_safety(SafetyState.EMERGENCY),
+        lambda a: a.see_safety(safety(SafetyState.EMERGENCY)),
     ],
 )
 def test_answer_from_before_a_change_is_dropped(change):
@@ -242,7 +248,7 @@ def test_same_status_again_keeps_what_is_under_way():
     asker = requester()
     request = asker.ask(T0)
     asker.see_status(status(chunk=1))
-    asker.see_safety(SafetyState.HOLD)
+    asker.see_safety(safety(SafetyState.HOLD))
     asker.take_over(False)
     assert answer(asker, request) is not None
 
@@ -262,7 +268,7 @@ def test_after_a_change_of_subtask_the_next_chunk_is_due_at_once():
         lambda a: a.see_episode(episode(2, T0 + SECOND)),
         lambda a: a.take_over(True),
         lambda a: a.pause(True),
-        lambda a: a.see_safety(SafetyState.STOPPED),
+        lambda a: a.see_safety(safety(SafetyState.STOPPED)),
     ],
 )
 def test_nobody_is_asked_while_there_is_nothing_to_do(change):
@@ -316,5 +322,39 @@ def test_wrong_answer_of_a_policy_is_refused(actions, reason):
     asker = requester()
     request = asker.ask(T0)
     with pytest.raises(MessageError, match=reason):
-        asker.answer(request, actions)
+        asker.answer(request, actions, T0)
     assert answer(asker, request).chunk == 1
+
+
+class TestPause:
+    """A slow policy and a body that stands still meanwhile: the motion is delayed, not cut."""
+
+    rows = np.tile(np.arange(1, 9, dtype=np.float32)[:, None], (1, 7))
+
+    def pause(self, still, now, gripper=-1.0):
+        at = [T0, T0 + still * PERIOD, T0 + now * PERIOD]
+        return pause_for_hold(self.rows, *at, PERIOD, gripper)[:, 0].tolist()
+
+    def test_body_at_rest_since_the_observation_gets_all_rows_after_now(self):
+        assert self.pause(-5, 3) == [0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8]
+
+    def test_body_that_stopped_in_between_goes_on_where_it_stopped(self):
+        assert self.pause(2, 4) == [1, 2, 0, 0, 0, 3, 4, 5, 6, 7, 8]
+
+    def test_chunk_that_ran_out_before_the_hold_is_left_alone(self):
+        assert self.pause(8, 12) == self.rows[:, 0].tolist()
+
+    def test_pause_keeps_the_gripper(self):
+        padded = pause_for_hold(self.rows, T0, T0, T0, PERIOD, 0.5)
+        assert padded[0].tolist() == [0, 0, 0, 0, 0, 0, 0.5]
+        assert pause_for_hold(self.rows, T0, T0, T0, PERIOD)[0, -1] == 1.0
+
+    @pytest.mark.parametrize('lockstep', [False, True])
+    def test_only_a_holding_body_in_real_time_gets_a_pause(self, lockstep):
+        for state, longer in ((SafetyState.OK, False), (SafetyState.HOLD, not lockstep)):
+            asker = requester(lockstep=lockstep)
+            asker.see_safety(safety(state, T0))
+            request = asker.ask(T0)
+            chunk = asker.answer(request, self.rows, T0 + 4 * PERIOD)
+            assert chunk.stamp_ns == T0
+            assert (len(chunk.actions) > 8) is longer
