@@ -12,6 +12,7 @@ from structrl_ros.sim.libero.expert import scene
 from structrl_ros.sim.libero.expert.articulated_joints import read_drawer
 from structrl_ros.sim.libero.expert.articulated_pose import pointing
 from structrl_ros.sim.libero.expert.articulated_skill import FixtureSkill
+from structrl_ros.sim.libero.expert.articulated_stow import lies_about
 from structrl_ros.sim.libero.expert.articulated_stow import lies_low
 from structrl_ros.sim.libero.expert.motion import CLOSE
 from structrl_ros.sim.libero.expert.motion import OPEN
@@ -51,15 +52,15 @@ class CloseDrawerSkill(FixtureSkill):
 
     def _undone(self, body: Any) -> tuple[str, ...]:
         """Return the placement of what the hand holds, or of what would jam the drawer."""
-        inside = [g for g in scene.goals(body) if g[0] == 'in' and g[2] == self.name]
-        for goal in inside:
-            if scene.is_true(body, goal) and not lies_low(body, goal):
+        for goal in scene.goals(body):
+            here = goal[0] == 'in' and goal[2] == self.name
+            if here and lies_about(body, goal) and not lies_low(body, goal):
                 return goal
         return super()._undone(body)
 
     def _arrived(self, body: Any, hand: Hand) -> str:
-        """Push."""
-        return 'push'
+        """Push, unless something has come into the way."""
+        return 'look' if self._undone(body) else 'push'
 
     def _push(self, body: Any, hand: Hand) -> Float32 | None:
         """Press against the handle, wherever it is by now."""

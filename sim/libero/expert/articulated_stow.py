@@ -35,7 +35,13 @@ RELEASE_GAP = 0.003
 #: Widening: how deep the object is inside the drawer (m), where the drawer stops (m), steps.
 BITE = 0.010
 STOP = -0.157
-WIDENING_STEPS = 24
+WIDENING_STEPS = 30
+#: Control steps to the drawer, at most.
+CARRYING_STEPS = 120
+#: A gap this much (m) narrower than the object still lets it through, a little tilted.
+SLACK = 0.002
+#: Nearer to the middle of the drawer than this (m) a thing is in the way.
+ABOUT = 0.13
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +91,17 @@ def read_space(body: Any, name: str, without: str) -> Space:
 
 
 def lies_low(body: Any, conjunct: tuple[str, ...]) -> bool:
-    """Whether the object of ('in', object, drawer region) is low enough for the drawer to shut."""
+    """Whether the object of ('in', object, drawer region) is in, and the drawer shuts over it."""
     space = read_space(body, conjunct[2], conjunct[1])
     top = float(scene.surface(body, conjunct[1])[:, 2].max())
-    return top < space.underside - ROOM
+    return scene.is_true(body, conjunct) and top < space.underside - ROOM
+
+
+def lies_about(body: Any, conjunct: tuple[str, ...]) -> bool:
+    """Whether the object is over the drawer or beside it, so that it may get in the way."""
+    space = read_space(body, conjunct[2], conjunct[1])
+    away = scene.pose(body, conjunct[1])[0] - space.middle
+    return float(np.linalg.norm(away[:2])) < ABOUT
 
 
 class StowSkill(PlaceSkill):
@@ -109,12 +122,13 @@ class StowSkill(PlaceSkill):
         super().__init__(conjunct)
         self.via: Float64 = np.zeros(3)
         self.widened = False
+        self.inside = False
 
     def _look(self, body: Any, hand: Hand) -> Float32 | None:
         """Decide what to do first."""
         if scene.holds(body, self.name):
             self._go('settle')
-        elif scene.is_true(body, self.conjunct) and lies_low(body, self.conjunct):
+        elif lies_low(body, self.conjunct):
             self._go('retreat', 'it is there')
         else:
             self.grasp = GraspSkill(self.name)
@@ -129,18 +143,18 @@ class StowSkill(PlaceSkill):
         turn = self._turn(hand, space)
         held = turned(points - origin, turn)
         self.via, self.goal = self._places(space, held, turned(hand.position - origin, turn))
-        narrow = bool(np.any(self.via != self.goal))
-        if narrow and not self.widened and read_drawer(body, self.conjunct[2]).travel > STOP:
+        narrow = space.gap < float(np.ptp(held @ space.out)) - SLACK
+        travel = read_drawer(body, self.conjunct[2]).travel
+        if narrow and not self.widened and travel > STOP:
             self.via[2] = space.edge - BITE - float(held[:, 2].min())
         depth = max(TIP, float(hand.position[2] - points[:, 2].min()))
         site = self.via + turned(hand.position - origin, turn)
         height = travel_height(body, hand, site, depth, self.name)
         self.transit = Transit(site, motion.hand_down(hand.yaw + turn), height)
         self.lost = 0
-        low = float(points[:, 2].min()) < space.edge - 0.5 * BITE
-        aligned = abs(turn) < 0.1 and scene.is_true(body, self.conjunct)
-        phase = 'tuck' if low and aligned and not narrow else 'carry'
-        self._go(phase, f'turn {turn:.2f} via {self.via.round(3)} to {self.goal.round(3)}')
+        low = float(points[:, 2].min()) < space.edge
+        self.inside = low and abs(turn) < 0.1 and lies_about(body, self.conjunct)
+        self._go('carry', f'turn {turn:.2f} via {self.via.round(3)} to {self.goal.round(3)}')
         return None
 
     def _turn(self, hand: Hand, space: Space) -> float:
@@ -189,13 +203,23 @@ class StowSkill(PlaceSkill):
             self._go('look', 'lost it on the way')
             return None
         self.transit.position = self._site(body, hand, self.via)
-        if self.transit.arrived(hand) or self.transit.stalled():
+        if self.transit.arrived(hand) or self.transit.stalled() or self.clock >= CARRYING_STEPS:
             space = read_space(body, self.conjunct[2], self.name)
             biting = self.via[2] > space.edge - BITE - ROOM
             phase = 'widen' if biting and not self.widened else 'tuck'
             self._go(phase, f'off by {(hand.position - self.transit.position).round(3)}')
             return None
+        if self.inside:
+            return self._level_first(hand)
         return self.transit.action(hand, CLOSE)
+
+    def _level_first(self, hand: Hand) -> Float32:
+        """Return the action towards the transit's goal: across at this height, then up or down."""
+        assert self.transit is not None
+        site = self.transit.position
+        flat = float(np.linalg.norm((site - hand.position)[:2]))
+        target = site if flat < 0.006 else np.array([site[0], site[1], hand.position[2]])
+        return motion.servo(hand, target, self.transit.rotation, CLOSE, speed=0.5)
 
     def _widen(self, body: Any, hand: Hand) -> Float32 | None:
         """Push the drawer's front outwards with what is already inside."""
@@ -206,19 +230,17 @@ class StowSkill(PlaceSkill):
             self._go('plan', f'gap {space.gap:.3f}')
             return None
         target = hand.position + 0.04 * space.out
-        return motion.servo(hand, target, self.transit.rotation, CLOSE)
+        return motion.servo(hand, target, self.transit.rotation, CLOSE, speed=0.4)
 
     def _tuck(self, body: Any, hand: Hand) -> Float32 | None:
         """Inwards below the overhang, then down."""
         assert self.transit is not None
         site = self._site(body, hand, self.goal)
-        flat = float(np.linalg.norm((site - hand.position)[:2]))
         self.transit.position = site
         if self.transit.arrived(hand, 0.004) or self.clock >= 30:
             self._go('release', f'off by {(hand.position - site).round(3)}')
             return None
-        target = site if flat < 0.006 else np.array([site[0], site[1], hand.position[2]])
-        return motion.servo(hand, target, self.transit.rotation, CLOSE, speed=0.5)
+        return self._level_first(hand)
 
     def _site(self, body: Any, hand: Hand, place: Float64) -> Float64:
         """Return the grip site that brings the object's origin to a place."""
