@@ -91,6 +91,7 @@ class SimNode(Node):
         self._health = self.create_publisher(message_type(health), health, publisher_qos(health))
         self._requests = SimServices(self, self._world, self._loop, self._task)
         self._subscribe()
+        self.add_post_set_parameters_callback(self._on_set)
         self._world.start()
         self._world.ask(self._first_episode)
 
@@ -117,6 +118,11 @@ class SimNode(Node):
             self._world.reset(self._task, p.seed, p.initial_state)
         except StructRLError as error:
             self._die(str(error))
+
+    def _on_set(self, changed: Sequence[Any]) -> None:
+        for parameter in changed:
+            if parameter.name == 'camera_rate_hz':
+                self._world.camera.set_rate(float(parameter.value))
 
     def _on_chunk(self, message: Any) -> None:
         try:
@@ -156,7 +162,6 @@ class SimNode(Node):
 
     def _report(self) -> None:
         camera = self._world.camera
-        camera.set_rate(float(self.get_parameter('camera_rate_hz').value))
         counters, factor = self._world.counters, self._world.pacer.real_time_factor
         is_slow = not self._settings.lockstep and 0.0 < factor < SLOW_FACTOR
         text = f'{counters.steps} steps'

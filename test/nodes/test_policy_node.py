@@ -305,7 +305,7 @@ def test_nan_of_a_policy_is_not_published(live, local):
 
 def test_frozen_camera_means_no_chunk_and_a_hold(live, local):
     client = live
-    policy = StubPolicy(still, roles=('head',), max_age_s={'head': 0.4})
+    policy = StubPolicy(still, roles=('head',), max_age_s={'head': 0.6})
     local(client, policy, replan_steps=4)
     client.pursue(GRASP)
     client.wait(lambda: count(client) >= 2, 'chunks while the camera runs')
@@ -318,9 +318,10 @@ def test_frozen_camera_means_no_chunk_and_a_hold(live, local):
     done = client.call(setter, SetParameters.Request(parameters=[frozen]))
     assert done.results[0].successful, done.results[0].reason
     try:
+        time.sleep(1.5)
         client.wait(client.is_holding, 'a hold')
         before = count(client)
-        time.sleep(0.6)
+        time.sleep(0.8)
         assert count(client) == before
     finally:
         runs = Parameter('camera_rate_hz', value=20.0).to_parameter_msg()
