@@ -95,7 +95,7 @@ def test_an_object_that_is_lost_on_the_way_is_fetched_again(body):
         if skill.finished:
             break
         action = skill.action(body)
-        if skill.phase == 'carry' and skill.clock > 8 and opened < 14:
+        if skill.phase == 'carry' and skill.clock > 4 and opened < 14:
             action[6], opened = -1.0, opened + 1
         body.step(action)
     assert opened

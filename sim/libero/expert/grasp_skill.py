@@ -111,7 +111,8 @@ class GraspSkill(PhasedSkill):
             self.tried = []
             self._go('look')
             return None
-        target = hand.position + np.array([0.0, 0.0, 0.02])
+        above = scene.pose(body, self.name)[0][2] + 0.2
+        target = np.array([*hand.position[:2], max(above, min(hand.position[2], above + 0.2))])
         return motion.servo(hand, target, motion.hand_down(hand.yaw), OPEN)
 
     def _reach(self, body: Any, hand: Hand) -> Float32 | None:

@@ -33,8 +33,10 @@ FINGER_HALF_WIDTH = 0.0105
 #: Widest piece that is grasped (m): the opening, less room for errors.
 WIDEST = 0.072
 
-#: Most that the sides of the piece may be off from parallel to the pads (m): about 40 degrees.
+#: Most that the sides of the piece may be off from parallel to the pads (m): about 40 degrees;
+#: where nothing else is free a little more, and no room to the sides.
 MOST_UNEVEN = 0.010
+AT_LAST_UNEVEN = 0.011
 
 #: Room between hand and anything else (m): kept always downwards, and kept sideways if possible.
 DEPTH_MARGIN = 0.003
@@ -126,6 +128,7 @@ class GraspSearch:
     def __init__(self, points: Float64, others: Float64, slabs: Float64) -> None:
         """Build the two height maps: with the object and without it."""
         self._points = points
+        self._most_uneven = MOST_UNEVEN
         self._middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
         self._reach = 0.5 * float(np.linalg.norm(np.ptp(points[:, :2], axis=0))) + 0.11
         half = 1.45 * self._reach
@@ -142,10 +145,13 @@ class GraspSearch:
             wish_yaw: Yaw of the hand now (rad): less turning is a little better.
             count: Limit of the list.
         """
-        grasps = [g for yaw in YAWS for g in self._at_yaw(float(yaw), wish_yaw)]
+        for self._most_uneven, margin in ((MOST_UNEVEN, SIDE_MARGIN), (AT_LAST_UNEVEN, 0.0)):
+            grasps = [g for yaw in YAWS for g in self._at_yaw(float(yaw), wish_yaw, margin)]
+            if grasps:
+                break
         return sorted(grasps, key=lambda g: g.cost)[:count]
 
-    def _floors(self, yaw: float) -> tuple[Float64, Float64]:
+    def _floors(self, yaw: float, least: float) -> tuple[Float64, Float64]:
         """Return the lowest free height of the grip site over each cell: tight and wide margin.
 
         The maps are in the frame of the hand: first axis along the closing direction.
@@ -154,7 +160,7 @@ class GraspSearch:
         everything = self._all.turned(self._middle, yaw, size)
         others = self._others.turned(self._middle, yaw, size)
         floors = []
-        for margin in (SIDE_MARGIN, WISHED_MARGIN):
+        for margin in (least, WISHED_MARGIN):
             sweep = np.array([HALF_OPENING, FINGER_HALF_WIDTH + margin, -TIP])
             floor = others.lowest_box(sweep * [-1, -1, 1], sweep)
             for low, high in hand_boxes(margin):
@@ -162,9 +168,9 @@ class GraspSearch:
             floors.append(floor)
         return floors[0], floors[1]
 
-    def _at_yaw(self, yaw: float, wish_yaw: float) -> list[Grasp]:
+    def _at_yaw(self, yaw: float, wish_yaw: float, margin: float) -> list[Grasp]:
         """Return the good grasps at one yaw."""
-        floors = self._floors(yaw)
+        floors = self._floors(yaw, margin)
         local = turned(self._points - self._middle, -yaw)
         turn = abs((yaw - wish_yaw + np.pi / 2) % np.pi - np.pi / 2)
         found = []
@@ -207,7 +213,7 @@ class GraspSearch:
             piece = zone[(zone[:, 0] >= low) & (zone[:, 0] <= high)]
             offset = float(np.hypot(v0, u0))
             uneven = _unevenness(piece[:, 1] - u0, piece[:, 0])
-            if uneven > MOST_UNEVEN:
+            if uneven > self._most_uneven:
                 continue
             cost = 3.0 * uneven + 0.25 * offset
             cost += 3.0 * self._protrusion(slab, height, low, high)
