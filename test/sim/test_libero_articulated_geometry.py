@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structrl_ros.sim.libero.expert.articulated_microwave import find_handle
-from structrl_ros.sim.libero.expert.articulated_skill import depth_below
-from structrl_ros.sim.libero.expert.articulated_skill import pointing
+from structrl_ros.sim.libero.expert.articulated_pose import depth_below
+from structrl_ros.sim.libero.expert.articulated_pose import pointing
 from structrl_ros.sim.libero.expert.articulated_stow import FINGER_REACH
 from structrl_ros.sim.libero.expert.articulated_stow import Space
 from structrl_ros.sim.libero.expert.articulated_stow import StowSkill

@@ -15,6 +15,7 @@ from structrl_ros.sim.libero.expert import scene
 from structrl_ros.sim.libero.expert.articulated_door import CloseDoorSkill
 from structrl_ros.sim.libero.expert.articulated_drawer import CloseDrawerSkill
 from structrl_ros.sim.libero.expert.articulated_drawer import OpenDrawerSkill
+from structrl_ros.sim.libero.expert.articulated_drawer import has_room_below
 from structrl_ros.sim.libero.expert.articulated_into import is_hinged
 from structrl_ros.sim.libero.expert.articulated_into import skill_into_fixture
 from structrl_ros.sim.libero.expert.articulated_joints import joints_of
@@ -90,5 +91,9 @@ def skill_for(body: Any, conjunct: tuple[str, ...]) -> Skill:
     if predicate == 'close':
         return CloseDoorSkill(conjunct) if hinged else CloseDrawerSkill(conjunct)
     if predicate == 'open' and not hinged:
+        if not has_room_below(body, name):
+            raise SimulationError(
+                f'the expert cannot open {name}: its handle is too low for a hand on its side'
+            )
         return OpenDrawerSkill(conjunct)
     raise SimulationError(f'the expert has no skill to {predicate} {name}')

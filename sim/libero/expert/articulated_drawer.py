@@ -31,6 +31,8 @@ STANDOFF = 0.06
 PRESS = 0.05
 #: A pulling hand points at the cabinet; this far from horizontal (rad).
 PULL_LEAN = 0.0
+#: Half the width of the hand (m).
+HALF_HAND = 0.104
 #: LIBERO calls a drawer open below -0.14 m; its stop is at -0.16 m.
 OPEN_TRAVEL = -0.15
 WORKING_STEPS = 70
@@ -75,6 +77,16 @@ class CloseDrawerSkill(FixtureSkill):
     def _rotation(self, out: Float64, side: Float64, hand: Hand) -> Float64:
         approach = -np.sin(PUSH_LEAN) * out - np.cos(PUSH_LEAN) * _UP
         return pointing(hand, approach, side)
+
+
+def has_room_below(body: Any, name: str) -> bool:
+    """Whether a hand on its side fits over the table before the handle of a drawer."""
+    drawer = read_drawer(body, name)
+    spot = drawer.handle + STANDOFF * drawer.out
+    slabs = scene.slabs(body)
+    under = np.all((slabs[:, 0, :2] < spot[:2]) & (slabs[:, 1, :2] > spot[:2]), axis=1)
+    tops = slabs[under & (slabs[:, 0, 2] < spot[2]), 1, 2]
+    return float(tops.max(initial=-np.inf)) < spot[2] - HALF_HAND
 
 
 class OpenDrawerSkill(FixtureSkill):
