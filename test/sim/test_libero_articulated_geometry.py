@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structrl_ros.sim.libero.expert.articulated_microwave import find_handle
+from structrl_ros.sim.libero.expert.articulated_handle import find_handle
 from structrl_ros.sim.libero.expert.articulated_pose import depth_below
 from structrl_ros.sim.libero.expert.articulated_pose import pointing
 from structrl_ros.sim.libero.expert.articulated_stow import FINGER_REACH

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from typing import Any
 
 from structrl_ros.sim.libero.expert import scene
+from structrl_ros.sim.libero.expert.articulated_handle import HandleGraspSkill
 from structrl_ros.sim.libero.expert.articulated_joints import joints_of
-from structrl_ros.sim.libero.expert.articulated_microwave import HandleGraspSkill
 from structrl_ros.sim.libero.expert.articulated_microwave import MicrowaveSkill
 from structrl_ros.sim.libero.expert.articulated_stow import StowSkill
 from structrl_ros.sim.libero.expert.place_skill import PlaceSkill
