@@ -10,10 +10,10 @@ from typing import Any
 import rclpy
 from rclpy.clock import Clock
 from rclpy.clock import ClockType
-from rclpy.executors import ExternalShutdownException
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode
 from rclpy.lifecycle import TransitionCallbackReturn
+from rclpy.signals import SignalHandlerOptions
 
 from structrl_ros.control.observation_store import ObservationStore
 from structrl_ros.errors import MessageError
@@ -25,6 +25,8 @@ from structrl_ros.nodes.policies import check_policy
 from structrl_ros.nodes.policies import make_policy
 from structrl_ros.nodes.policy_driver import DriverPorts
 from structrl_ros.nodes.policy_driver import PolicyDriver
+from structrl_ros.nodes.spinning import catch_signals
+from structrl_ros.nodes.spinning import spin_until
 from structrl_ros.params.policy import PolicyParameters
 from structrl_ros.types import ActionChunk
 from structrl_ros.types import PolicySpec
@@ -196,7 +198,8 @@ class PolicyNode(LifecycleNode):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the node until SIGINT or SIGTERM."""
-    rclpy.init(args=arguments)
+    ended = catch_signals()
+    rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
     try:
         node = PolicyNode()
     except StructRLError as error:
@@ -206,11 +209,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     executor = SingleThreadedExecutor()
     executor.add_node(node)
     try:
-        executor.spin()
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
+        spin_until(ended, executor)
     finally:
         node.close()
+        executor.shutdown(timeout_sec=1.0)
         rclpy.try_shutdown()
     return 0
 

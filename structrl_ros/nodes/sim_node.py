@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import rclpy
-from rclpy.executors import ExternalShutdownException
 from rclpy.executors import MultiThreadedExecutor
 from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
 
 from structrl_ros.control.action_limiter import ActionLimiter
 from structrl_ros.control.body_loop import BodyLoop
@@ -26,6 +26,8 @@ from structrl_ros.nodes.body_publisher import BodyPublisher
 from structrl_ros.nodes.body_thread import BodyThread
 from structrl_ros.nodes.parameters import declare
 from structrl_ros.nodes.sim_services import SimServices
+from structrl_ros.nodes.spinning import catch_signals
+from structrl_ros.nodes.spinning import spin_until
 from structrl_ros.params.sim import SimParameters
 from structrl_ros.sim.registry import default_task
 from structrl_ros.sim.registry import make_body
@@ -188,12 +190,13 @@ class SimNode(Node):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the node until SIGINT or SIGTERM; 1 if it could not start or the world died."""
-    rclpy.init(args=arguments)
+    ended = catch_signals()
+    rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
     deaths: list[int] = []
 
     def die() -> None:
         deaths.append(1)
-        rclpy.try_shutdown()
+        ended.set()
 
     try:
         node = SimNode(on_death=die)
@@ -204,11 +207,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     executor = MultiThreadedExecutor(num_threads=2)
     executor.add_node(node)
     try:
-        executor.spin()
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
+        spin_until(ended, executor)
     finally:
         node.close()
+        executor.shutdown(timeout_sec=1.0)
         rclpy.try_shutdown()
     return 1 if deaths else 0
 
