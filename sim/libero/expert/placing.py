@@ -110,27 +110,39 @@ def placements(
     found: list[Placement] = []
     hand = open_hand(SIDE_MARGIN)
     reach = float(np.linalg.norm(region.half_size[:2]))
-    for turn in turns:
-        shift = turned(origin, float(turn))
+    for turn in map(float, turns):
+        shift = turned(origin, turn)
         low = region.center[:2] - reach - shift[:2]
         xs, ys = tops.window(low, region.center[:2] + reach - shift[:2])
-        body = tops.lowest(profile_of(turned(widened(held, CELL), float(turn))), xs, ys)
-        palm = tops.lowest(profile_of(turned(hand, yaw + float(turn))), xs, ys)
+        body = tops.lowest(profile_of(turned(widened(held, CELL), turn)), xs, ys)
+        palm = tops.lowest(profile_of(turned(hand, yaw + turn)), xs, ys)
         site = np.maximum(body, palm) + RELEASE_GAP
-        grid = np.stack([*np.meshgrid(xs, ys, indexing='ij'), body], axis=-1)
-        margin, distance = inside(region, grid + shift)
-        if wish is not None:
-            distance = np.linalg.norm(grid[..., :2] + shift[:2] - wish, axis=-1)
-        band = height_band(region)
-        rest = body + shift[2]
-        ok = (margin > 0.004) & (rest > band[0]) & (rest < band[1])
-        cost = distance + 1.0 * (rest - rest[ok].min(initial=np.inf)) + 0.6 * (site - body)
-        cost += 0.02 * abs(float(turn)) + 2.0 * np.maximum(0.0, 0.015 - margin)
-        cost[~ok] = np.inf
+        rest = np.stack([*np.meshgrid(xs, ys, indexing='ij'), body], axis=-1) + shift
+        cost = _costs(rest, site - body, region, wish) + 0.02 * abs(turn)
         for index in np.argsort(cost, axis=None)[:3]:
             i, j = np.unravel_index(index, cost.shape)
             if np.isfinite(cost[i, j]):
                 place = np.array([xs[i], ys[j], site[i, j]])
                 fall = float(site[i, j] - body[i, j])
-                found.append(Placement(place, float(turn), fall, float(cost[i, j])))
+                found.append(Placement(place, turn, fall, float(cost[i, j])))
     return sorted(found, key=lambda p: p.cost)
+
+
+def _costs(rest: Float64, falls: Float64, region: Region, wish: Float64 | None) -> Float64:
+    """Return the cost of each place, shape (A, B); infinite where the object would lie outside.
+
+    Args:
+        rest: Origin of the object where it touches (m), shape (A, B, 3).
+        falls: How far it falls to there (m), shape (A, B).
+        region: Where it has to come to rest.
+        wish: Horizontal position (m), shape (2,), or None for the middle.
+    """
+    margin, distance = inside(region, rest)
+    if wish is not None:
+        distance = np.linalg.norm(rest[..., :2] - wish, axis=-1)
+    band = height_band(region)
+    height = rest[..., 2]
+    ok = (margin > 0.004) & (height > band[0]) & (height < band[1])
+    cost = distance + 1.0 * (height - height[ok].min(initial=np.inf)) + 0.6 * falls
+    cost += 2.0 * np.maximum(0.0, 0.015 - margin)
+    return np.where(ok, cost, np.inf)
