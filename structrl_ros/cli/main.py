@@ -109,7 +109,9 @@ def demo(
     from structrl_ros.cli.demo import run_demo
     from structrl_ros.cli.up import parse_assignments
 
+    pictures = {'picture_detail': 'light'} if policy == 'expert' and planner == 'rules' else {}
     arguments = {
+        **pictures,  # nobody but people looks at them
         **parse_assignments(assignments or []),
         'body': body,
         'seed': str(seed),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from structrl_ros.params.parameter import check_parameters
 from structrl_ros.params.parameter import parameter
@@ -24,6 +25,11 @@ class SimParameters:
     image_size: int = parameter(
         224, description='Width and height of the camera images in pixels.', bounds=(16, 1024)
     )
+    picture_detail: str = parameter(
+        'full',
+        description="full: LIBERO's own pictures; light: thinner meshes, cheaper.",
+        choices=('full', 'light'),
+    )
     camera_rate_hz: float = parameter(
         5.0,
         description='Images a second of simulated time for each role that has a subscriber.',
@@ -44,3 +50,11 @@ class SimParameters:
     def __post_init__(self) -> None:
         """Refuse what is not allowed."""
         check_parameters(self)
+
+    @property
+    def body_options(self) -> dict[str, Any]:
+        """Options of the body's constructor; the kinematic body draws in one detail only."""
+        options: dict[str, Any] = {'image_size': self.image_size}
+        if self.body == 'libero':
+            options['picture_detail'] = self.picture_detail
+        return options
