@@ -39,9 +39,9 @@ class ActionLimiter:
         self._limits = limits
         self._period_s = period_s
         self._scales = (TRANSLATION_SCALE_M,) * 3 + (ROTATION_SCALE_RAD,) * 3
-        self._axes = tuple(self._axis(i) for i in range(6))
-        self._states = [AxisState()] * 6
-        self._gripper = -1.0
+        self._scale = np.array((*self._scales, 0.0), dtype=np.float64) / period_s
+        self._bind()
+        self.reset()
 
     @property
     def limits(self) -> Limits:
@@ -58,11 +58,12 @@ class ActionLimiter:
         """
         names = Limits.__dataclass_fields__
         self._limits = self._limits.tighten(**{n: getattr(limits, n) for n in names})
-        self._axes = tuple(self._axis(i) for i in range(6))
+        self._bind()
 
     def reset(self, gripper: float = -1.0) -> None:
         """Forget the motion (reset of a scene, emergency stop): the body is at rest."""
-        self._states = [AxisState()] * 6
+        self._last = np.zeros(DIMENSION, dtype=np.float32)
+        self._before = self._last
         self._gripper = gripper
 
     def limit(self, action: Float32, position: Float64 | None = None) -> Float32:
@@ -71,8 +72,8 @@ class ActionLimiter:
         Args:
             action: Wanted `ee_delta_pose` action. Anything that is not finite counts as a wish
                 to stand still with the gripper as it is.
-            position: Position of the gripper in the base frame, metres, shape (3,); None: the
-                workspace box is not checked.
+            position: Position of the gripper in the base frame, metres, shape (3,), looked at if
+                the workspace has a wall; not finite: stand still. None: walls are not checked.
 
         Raises:
             LimitError: If the action has another shape.
@@ -80,8 +81,10 @@ class ActionLimiter:
         action = np.asarray(action, dtype=np.float32)
         if action.shape != (DIMENSION,):
             raise LimitError(f'action of shape {action.shape}; allowed: ({DIMENSION},)')
+        is_finite = bool(np.isfinite(action).all())
+        if is_finite and self._only_clips:
+            return self._sent(np.clip(action, -self._clip32, self._clip32))
         wanted = [float(x) for x in action]
-        is_finite = all(math.isfinite(x) for x in wanted)
         place = None if position is None else [float(x) for x in position]
         if place is not None and not all(math.isfinite(x) for x in place):
             is_finite, place = False, None
@@ -91,22 +94,52 @@ class ActionLimiter:
         for i in range(6):
             sent[i] = self._send(i, wanted[i], None if place is None or i > 2 else place[i])
         clip = self._limits.action_clip
-        self._gripper = min(max(wanted[6], -clip), clip)
-        sent[6] = self._gripper
-        return sent
+        sent[6] = min(max(wanted[6], -clip), clip)
+        return self._sent(sent)
+
+    def _bind(self) -> None:
+        """Take the limits in force; find out whether any of them but the clip can ever bind."""
+        self._axes = tuple(self._axis(i) for i in range(6))
+        self._clip32 = np.float32(self._limits.action_clip)
+        if self._clip32 > self._limits.action_clip:
+            self._clip32 = np.nextafter(self._clip32, np.float32(0.0))
+        self._only_clips = not self._limits.has_box and all(
+            self._is_out_of_reach(kind, scale)
+            for kind, scale in (
+                ('translation', TRANSLATION_SCALE_M),
+                ('rotation', ROTATION_SCALE_RAD),
+            )
+        )
+
+    def _is_out_of_reach(self, kind: str, scale: float) -> bool:
+        """Return whether no sequence of clipped actions can come near the limits of a kind."""
+        period = self._period_s
+        fastest = (1.0 + 1e-4) * self._limits.action_clip * scale / period
+        return bool(
+            getattr(self._limits, f'{kind}_velocity') >= fastest
+            and getattr(self._limits, f'{kind}_acceleration') >= 2.0 * fastest / period
+            and getattr(self._limits, f'{kind}_jerk') >= 4.0 * fastest / period**2
+        )
+
+    def _sent(self, action: Float32) -> Float32:
+        """Remember what is sent: its last two give velocity and acceleration."""
+        self._before, self._last = self._last, action
+        self._gripper = float(action[6])
+        return action
+
+    def _state(self, i: int) -> AxisState:
+        velocity = float(self._last[i] * self._scale[i])
+        before = float(self._before[i] * self._scale[i])
+        return AxisState(velocity, (velocity - before) / self._period_s)
 
     def _send(self, i: int, wanted: float, position: float | None) -> float:
         """Return what one axis sends, exactly `wanted` where that is admissible."""
         unit = self._scales[i] / self._period_s
-        before = self._states[i]
         clip = self._limits.action_clip
         wanted = min(max(wanted, -clip), clip)
-        state = nearest(self._axes[i], before, wanted * unit, position)
+        state = nearest(self._axes[i], self._state(i), wanted * unit, position)
         is_exact = abs(state.velocity - wanted * unit) <= 1e-12 * unit
-        value = wanted if is_exact else float(np.float32(state.velocity / unit))
-        velocity = value * unit
-        self._states[i] = AxisState(velocity, (velocity - before.velocity) / self._period_s)
-        return value
+        return wanted if is_exact else state.velocity / unit
 
     def _axis(self, i: int) -> AxisLimits:
         limits = self._limits

@@ -111,6 +111,8 @@ def nearest(
     """
     period = limits.period_s
     low, high = admissible(limits, state)
+    speed = limits.velocity * (1.0 - MARGIN)
+    wanted = min(max(wanted, -speed), speed)  # brakes where limits were tightened in motion
     goal = min(max((wanted - state.velocity) / period, low), high)
     if position is None:
         return _advance(state, goal, period)

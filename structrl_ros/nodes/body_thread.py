@@ -107,8 +107,10 @@ class BodyThread:
         if self._thread.is_alive():
             self._thread.join(timeout_s)
 
-    def ask(self, action: Callable[[], int | None]) -> Reply:
-        """Have something done in the thread, between two control periods."""
+    def ask(
+        self, action: Callable[[], int | None], then: Callable[[], None] | None = None
+    ) -> Reply:
+        """Have something done in the thread, between two control periods, and `then` told."""
         reply = Reply()
 
         def run() -> None:
@@ -119,6 +121,8 @@ class BodyThread:
             finally:
                 reply.done.set()
                 self._say_safety()
+                if then is not None:
+                    then()
 
         self._inbox.put(run)
         return reply

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import rclpy
-from rclpy.executors import MultiThreadedExecutor
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
@@ -66,7 +66,7 @@ class SimNode(Node):
         self._on_death = on_death
         self._is_alive = True
         self._task = p.task or default_task(p.body)
-        body = make_body(p.body, image_size=p.image_size)
+        body = make_body(p.body, **p.body_options)
         spec = body.spec
         limiter = ActionLimiter(Limits(), period_s=1.0 / spec.control_rate_hz)
         self._runner = EpisodeRunner(body, limiter=limiter)
@@ -204,7 +204,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write(f'sim_node: {error}\n')
         rclpy.try_shutdown()
         return 1
-    executor = MultiThreadedExecutor(num_threads=2)
+    executor = SingleThreadedExecutor()
     executor.add_node(node)
     try:
         spin_until(ended, executor)

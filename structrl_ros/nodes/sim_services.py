@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
+from rclpy.task import Future
 from std_srvs.srv import SetBool
 from std_srvs.srv import Trigger
 from structrl_msgs.srv import ResetEpisode
@@ -22,7 +22,7 @@ STOP_WAIT_S = 0.5
 
 
 class SimServices:
-    """Hands requests to the body's thread; a reset, which may take long, has its own group."""
+    """Hands requests to the body's thread; a reset, which may take long, is awaited."""
 
     def __init__(self, node: Node, world: BodyThread, loop: BodyLoop, task: str) -> None:
         """Offer the services; `task` is the one that an empty name keeps."""
@@ -30,24 +30,27 @@ class SimServices:
         self._world = world
         self._loop = loop
         self._task = task
-        slow = MutuallyExclusiveCallbackGroup()
-        node.create_service(
-            ResetEpisode, topics.RESET_EPISODE, self._on_reset, callback_group=slow
-        )
+        node.create_service(ResetEpisode, topics.RESET_EPISODE, self._on_reset)
         node.create_service(SetBool, topics.EMERGENCY_STOP, self._on_emergency_stop)
         node.create_service(Trigger, topics.RESET_SAFETY, self._on_reset_safety)
 
-    def _on_reset(self, request: Any, response: Any) -> Any:
+    async def _on_reset(self, request: Any, response: Any) -> Any:
         try:
             task, seed, initial_state = reset_from_request(request)
         except MessageError as error:
             response.message = str(error)
             return response
         wanted = task or self._task
-        reply = self._world.ask(lambda: self._world.reset(wanted, seed, initial_state))
-        while not reply.done.wait(0.2) and self._node.context.ok():
-            pass
-        response.accepted = reply.done.is_set() and not reply.error
+        over: Future = Future()
+
+        def tell() -> None:
+            over.set_result(None)
+            if self._node.executor is not None:
+                self._node.executor.wake()
+
+        reply = self._world.ask(lambda: self._world.reset(wanted, seed, initial_state), tell)
+        await over
+        response.accepted = not reply.error
         response.episode = reply.value
         response.message = reply.error or f'episode {reply.value}: {wanted}'
         if reply.error:

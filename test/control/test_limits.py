@@ -138,8 +138,9 @@ def test_nan_never_passes_and_stands_still_with_the_gripper_as_it_is():
     assert sent.tolist() == [0, 0, 0, 0, 0, 0, 1]
     inf = limiter.limit(np.full(7, np.inf, np.float32))
     assert inf.tolist() == [0, 0, 0, 0, 0, 0, 1]
-    blind = limiter.limit(np.ones(7, np.float32), np.array([0, np.nan, 0]))
-    assert blind.tolist() == [0, 0, 0, 0, 0, 0, 1]
+    walls = Limits(box_low=(-1.0,) * 3, box_high=(1.0,) * 3)
+    blind = ActionLimiter(walls, period_s=T).limit(np.ones(7, np.float32), np.full(3, np.nan))
+    assert blind.tolist() == [0, 0, 0, 0, 0, 0, -1]
 
 
 def test_axis_outside_the_box_may_come_back_and_not_go_further():
@@ -149,6 +150,25 @@ def test_axis_outside_the_box_may_come_back_and_not_go_further():
     back = ActionLimiter(limits, period_s=T).limit(np.array([-1] + [0] * 6, np.float32), outside)
     assert further[0] <= 0.0
     assert back[0] == -1.0
+
+
+@settings(max_examples=40, deadline=None)
+@given(STREAM)
+def test_limits_out_of_reach_give_what_the_full_computation_gives(stream):
+    near, far = Limits(), Limits(box_high=(1e9, 1e9, 1e9))
+    quick = run(ActionLimiter(near, period_s=T), stream, np.zeros(3))
+    full = run(ActionLimiter(far, period_s=T), stream, np.zeros(3))
+    assert np.array_equal(quick, full)
+
+
+def test_tightening_in_motion_starts_from_the_motion():
+    limiter = ActionLimiter(Limits(), period_s=T)
+    for _ in range(3):
+        limiter.limit(np.ones(7, np.float32))
+    slow = Limits(translation_velocity=0.5, translation_acceleration=4.0)
+    limiter.tighten(slow)
+    speeds = [limiter.limit(np.ones(7, np.float32))[0] * 1.0 for _ in range(6)]
+    assert speeds == pytest.approx([0.8, 0.6, 0.5, 0.5, 0.5, 0.5], abs=1e-4)
 
 
 def test_braking_stands_still_within_bounds():
