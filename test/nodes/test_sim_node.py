@@ -119,7 +119,9 @@ def test_clock_starts_at_one_second_and_never_goes_back(lockstep):
     lockstep.reset()
     lockstep.run(1)
     times = [h for h in list(lockstep.heard) if type(h) is int]
-    assert times[0] == 1_000_000_000
+    assert lockstep.all(Episode)[0].stamp_ns == 1_000_000_000
+    assert times[0] >= 1_000_000_000
+    assert len(times) > 2
     assert times == sorted(times)
 
 
