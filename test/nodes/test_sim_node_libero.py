@@ -22,6 +22,7 @@ from structrl_ros.control.action_limiter import ActionLimiter  # noqa: E402
 from structrl_ros.control.episode_runner import EpisodeRunner  # noqa: E402
 from structrl_ros.control.limits import Limits  # noqa: E402
 from structrl_ros.sim.libero.body import LiberoBody  # noqa: E402
+from structrl_ros.types import ChunkDone  # noqa: E402
 from structrl_ros.types import Episode  # noqa: E402
 from structrl_ros.types import SimulatorState  # noqa: E402
 from structrl_ros.wire import topics  # noqa: E402
@@ -64,6 +65,21 @@ def test_lockstep_through_topics_equals_the_rollout_in_process(body):
         assert np.array_equal(chunk, sent)
     assert np.array_equal(body.last(SimulatorState).state, runner.simulator_state().state)
     world.close()
+
+
+def test_reset_in_the_middle_of_a_chunk_closes_the_part_that_ran(body):
+    assert body.reset().accepted
+    old = body.episode.episode
+    body.send(1, np.tile(RIGHT, (12, 1)))
+    time.sleep(0.1)
+    assert body.reset().accepted
+    (done,) = [d for d in body.all(ChunkDone) if d.episode == old]
+    (end,) = [e for e in body.all(Episode) if e.episode == old and e.ended]
+    assert 0 < len(done.executed) == done.executed_steps < 96
+    assert (done.truncated, done.terminated) == (True, False)
+    assert end.end_reason == 'reset'
+    assert done.stamp_ns < body.episode.stamp_ns
+    assert body.run(1, RIGHT).chunk == 1
 
 
 def test_pictures_come_once_a_chunk_and_only_to_subscribers(body):
