@@ -130,7 +130,7 @@ class Supervisor:
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            preexec_fn=_die_with_parent if sys.platform == 'linux' else None,
+            preexec_fn=_prepare_child,
         )
 
     @staticmethod
@@ -170,7 +170,12 @@ def _ending(code: int | None) -> str:
     return f'exit status {code}'
 
 
-def _die_with_parent() -> None:
-    """Ask Linux to end this process when the supervisor dies, however it dies."""
-    set_parent_death_signal = 1
-    ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGTERM)
+def _prepare_child() -> None:
+    """Listen to SIGINT even where a shell started us in the background with SIGINT ignored.
+
+    On Linux also ask the kernel to end the process when the supervisor dies, however it dies.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if sys.platform == 'linux':
+        set_parent_death_signal = 1
+        ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGTERM)

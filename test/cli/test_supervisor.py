@@ -1,6 +1,7 @@
 """The supervisor on small Python modules: no ROS."""
 
 import os
+import signal
 import time
 
 import pytest
@@ -67,6 +68,16 @@ def test_node_that_ends_on_sigint_is_not_killed(supervise):
     supervisor, _ = supervise(SLEEPER)
     wait_until(lambda: 'up' in supervisor.tail('node_under_test'))
     assert supervisor.stop(patience_s=5.0) == []
+
+
+def test_node_listens_to_sigint_where_a_shell_has_it_ignored(supervise):
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        supervisor, _ = supervise(SLEEPER)
+        wait_until(lambda: 'up' in supervisor.tail('node_under_test'))
+        assert supervisor.stop(patience_s=5.0) == []
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_node_that_ignores_signals_is_killed_after_the_patience(supervise):
