@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 import threading
 import time
@@ -27,6 +26,8 @@ from structrl_ros.nodes.planner_backends import executive_settings
 from structrl_ros.nodes.planner_backends import make_backends
 from structrl_ros.nodes.planner_backends import session_settings
 from structrl_ros.nodes.planner_inbox import PlannerInbox
+from structrl_ros.nodes.spinning import catch_signals
+from structrl_ros.nodes.spinning import spin_until
 from structrl_ros.nodes.task_server import TaskServer
 from structrl_ros.params.planner import PlannerParameters
 from structrl_ros.plan.executive import Executive
@@ -165,10 +166,8 @@ class PlannerNode(LifecycleNode):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the node until SIGINT or SIGTERM; a running task is ended first, with a plan to hold."""
+    ended = catch_signals()
     rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
-    stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
     try:
         node = PlannerNode()
     except StructRLError as error:
@@ -177,8 +176,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     executor = MultiThreadedExecutor(num_threads=4)
     executor.add_node(node)
-    while not stop.is_set():
-        executor.spin_once(timeout_sec=0.2)
+    spin_until(ended, executor)
     closing = threading.Thread(target=node.close)
     closing.start()
     last_s = time.monotonic() + 1.5

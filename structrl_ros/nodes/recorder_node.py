@@ -7,14 +7,12 @@ says why. SIGINT and SIGTERM end it within two seconds with a closed bag.
 
 from __future__ import annotations
 
-import signal
 import sys
 import time
 from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import rclpy
@@ -31,6 +29,8 @@ from structrl_ros.errors import BagError
 from structrl_ros.errors import MessageError
 from structrl_ros.errors import StructRLError
 from structrl_ros.nodes.parameters import declare
+from structrl_ros.nodes.spinning import catch_signals
+from structrl_ros.nodes.spinning import spin_until
 from structrl_ros.params.recorder import RecorderParameters
 from structrl_ros.recording.bag_writer import BagWriter
 from structrl_ros.recording.bag_writer import TopicQos
@@ -68,7 +68,7 @@ class RecorderNode(Node):
             ParameterError: If a parameter is not allowed.
         """
         super().__init__('recorder_node', **options)
-        self._parameters = declare(self, RecorderParameters)
+        self._settings = declare(self, RecorderParameters)
         self._clock_ns = RosClock(self)
         self._gaps = GapCounter()
         self._error = ''
@@ -80,7 +80,7 @@ class RecorderNode(Node):
             publisher_qos(topics.DIAGNOSTICS),
         )
         if self._bag is not None:
-            for topic in recorded_topics(self._parameters.images):
+            for topic in recorded_topics(self._settings.images):
                 self._record(self._bag, topic)
         wall = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(1.0, self._every_second, clock=wall)
@@ -93,7 +93,7 @@ class RecorderNode(Node):
         self.get_logger().info(self._summary())
 
     def _open(self) -> BagWriter | None:
-        directory = self._parameters.directory
+        directory = self._settings.directory
         if not directory:
             self.get_logger().info('parameter directory is empty: nothing is recorded')
             return None
@@ -156,7 +156,7 @@ class RecorderNode(Node):
         level = HealthLevel.ERROR if self._error else HealthLevel.WARN if gaps else HealthLevel.OK
         connected = [t for t, heard in self._heard.items() if heard.get_publisher_count()]
         values = {
-            'directory': self._parameters.directory,
+            'directory': self._settings.directory,
             'connected': ' '.join(connected),
             **gaps,
         }
@@ -193,13 +193,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     The signals only raise a flag: a bag is never torn by an exception in the middle of a write.
     """
-    ended: list[int] = []
-
-    def end(number: int, _: FrameType | None) -> None:
-        ended.append(number)
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, end)
+    ended = catch_signals()
     rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
     try:
         node = RecorderNode()
@@ -210,8 +204,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     executor = SingleThreadedExecutor()
     executor.add_node(node)
     try:
-        while not ended:
-            executor.spin_once(timeout_sec=0.1)
+        spin_until(ended, executor)
         deadline = time.monotonic() + DRAIN_S
         while time.monotonic() < deadline:
             executor.spin_once(timeout_sec=0.05)

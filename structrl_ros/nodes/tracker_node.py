@@ -14,13 +14,15 @@ from typing import Any
 import rclpy
 from rclpy.clock import Clock
 from rclpy.clock import ClockType
-from rclpy.executors import ExternalShutdownException
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
 
 from structrl_ros.errors import MessageError
 from structrl_ros.errors import StructRLError
 from structrl_ros.nodes.parameters import declare
+from structrl_ros.nodes.spinning import catch_signals
+from structrl_ros.nodes.spinning import spin_until
 from structrl_ros.params.tracker import TrackerParameters
 from structrl_ros.rewards.structured import StructuredReward
 from structrl_ros.subtasks.settings_text import SETTINGS_KEY
@@ -125,7 +127,8 @@ class TrackerNode(Node):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the node until SIGINT or SIGTERM."""
-    rclpy.init(args=arguments)
+    ended = catch_signals()
+    rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
     try:
         node = TrackerNode()
     except StructRLError as error:
@@ -135,10 +138,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     executor = SingleThreadedExecutor()
     executor.add_node(node)
     try:
-        executor.spin()
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
+        spin_until(ended, executor)
     finally:
+        executor.shutdown(timeout_sec=1.0)
         node.destroy_node()
         rclpy.try_shutdown()
     return 0
