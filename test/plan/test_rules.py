@@ -245,6 +245,9 @@ def test_any_sentence_gives_a_valid_plan_or_a_plan_error(sentence):
 
 @pytest.mark.sim
 def test_task_file_holds_the_goals_and_sentences_of_libero(capsys):
+    from structrl_ros.sim.libero.installation import import_libero
+
+    import_libero()  # chooses the OpenGL backend for this process, for whatever test comes next
     from libero.libero import benchmark
     from libero.libero.envs.bddl_utils import robosuite_parse_problem
 
