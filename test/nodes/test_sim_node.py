@@ -178,7 +178,7 @@ def test_after_the_end_chunks_are_refused_until_a_reset(lockstep):
     client.send(1, np.tile(RIGHT, (100, 1)))
     client.wait(lambda: client.last(Episode).ended, 'the horizon')
     assert client.last(Episode).end_reason == 'horizon'
-    assert client.last(ChunkDone).truncated
+    client.wait(lambda: client.last(ChunkDone).truncated, 'the truncated chunk')
     client.send(2)
     client.wait(
         lambda: 'has ended (horizon): call reset_episode' in client.last(Safety).reason, ''
