@@ -7,13 +7,10 @@ from collections.abc import Callable
 from collections.abc import Sequence
 from typing import Any
 
-import rclpy
 from rclpy.clock import Clock
 from rclpy.clock import ClockType
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode
 from rclpy.lifecycle import TransitionCallbackReturn
-from rclpy.signals import SignalHandlerOptions
 
 from structrl_ros.control.observation_store import ObservationStore
 from structrl_ros.errors import MessageError
@@ -25,8 +22,7 @@ from structrl_ros.nodes.policies import check_policy
 from structrl_ros.nodes.policies import make_policy
 from structrl_ros.nodes.policy_driver import DriverPorts
 from structrl_ros.nodes.policy_driver import PolicyDriver
-from structrl_ros.nodes.spinning import catch_signals
-from structrl_ros.nodes.spinning import spin_until
+from structrl_ros.nodes.spinning import run_node
 from structrl_ros.params.policy import PolicyParameters
 from structrl_ros.types import ActionChunk
 from structrl_ros.types import PolicySpec
@@ -198,23 +194,7 @@ class PolicyNode(LifecycleNode):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the node until SIGINT or SIGTERM."""
-    ended = catch_signals()
-    rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
-    try:
-        node = PolicyNode()
-    except StructRLError as error:
-        sys.stderr.write(f'policy_node: {error}\n')
-        rclpy.try_shutdown()
-        return 1
-    executor = SingleThreadedExecutor()
-    executor.add_node(node)
-    try:
-        spin_until(ended, executor)
-    finally:
-        node.close()
-        executor.shutdown(timeout_sec=1.0)
-        rclpy.try_shutdown()
-    return 0
+    return run_node('policy_node', lambda _: PolicyNode(), lambda node, _: node.close(), arguments)
 
 
 if __name__ == '__main__':

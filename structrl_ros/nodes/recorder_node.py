@@ -15,22 +15,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import rclpy
 from rclpy.clock import Clock
 from rclpy.clock import ClockType
-from rclpy.executors import SingleThreadedExecutor
+from rclpy.executors import Executor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy
 from rclpy.qos import ReliabilityPolicy
 from rclpy.serialization import deserialize_message
-from rclpy.signals import SignalHandlerOptions
 
 from structrl_ros.errors import BagError
 from structrl_ros.errors import MessageError
-from structrl_ros.errors import StructRLError
 from structrl_ros.nodes.parameters import declare
-from structrl_ros.nodes.spinning import catch_signals
-from structrl_ros.nodes.spinning import spin_until
+from structrl_ros.nodes.spinning import run_node
 from structrl_ros.params.recorder import RecorderParameters
 from structrl_ros.recording.bag_writer import BagWriter
 from structrl_ros.recording.bag_writer import TopicQos
@@ -193,27 +189,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     The signals only raise a flag: a bag is never torn by an exception in the middle of a write.
     """
-    ended = catch_signals()
-    rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
-    try:
-        node = RecorderNode()
-    except StructRLError as error:
-        sys.stderr.write(f'recorder_node: {error}\n')
-        rclpy.try_shutdown()
-        return 1
-    executor = SingleThreadedExecutor()
-    executor.add_node(node)
-    try:
-        spin_until(ended, executor)
-        deadline = time.monotonic() + DRAIN_S
-        while time.monotonic() < deadline:
-            executor.spin_once(timeout_sec=0.05)
-    finally:
-        node.close()
-        executor.shutdown()
-        node.destroy_node()
-        rclpy.try_shutdown()
-    return 0
+    return run_node('recorder_node', lambda _: RecorderNode(), _drain_and_close, arguments)
+
+
+def _drain_and_close(node: RecorderNode, executor: Executor) -> None:
+    """Take what is still under way, then end the bag."""
+    deadline = time.monotonic() + DRAIN_S
+    while time.monotonic() < deadline:
+        executor.spin_once(timeout_sec=0.05)
+    node.close()
 
 
 if __name__ == '__main__':

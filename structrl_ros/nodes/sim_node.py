@@ -7,14 +7,12 @@ episode begins at start, and at every call of `reset_episode`.
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable
 from collections.abc import Sequence
 from typing import Any
 
-import rclpy
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.signals import SignalHandlerOptions
 
 from structrl_ros.control.action_limiter import ActionLimiter
 from structrl_ros.control.body_loop import BodyLoop
@@ -26,8 +24,7 @@ from structrl_ros.nodes.body_publisher import BodyPublisher
 from structrl_ros.nodes.body_thread import BodyThread
 from structrl_ros.nodes.parameters import declare
 from structrl_ros.nodes.sim_services import SimServices
-from structrl_ros.nodes.spinning import catch_signals
-from structrl_ros.nodes.spinning import spin_until
+from structrl_ros.nodes.spinning import run_node
 from structrl_ros.params.sim import SimParameters
 from structrl_ros.sim.registry import default_task
 from structrl_ros.sim.registry import make_body
@@ -190,29 +187,17 @@ class SimNode(Node):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the node until SIGINT or SIGTERM; 1 if it could not start or the world died."""
-    ended = catch_signals()
-    rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
     deaths: list[int] = []
 
-    def die() -> None:
-        deaths.append(1)
-        ended.set()
+    def make(ended: threading.Event) -> SimNode:
+        def die() -> None:
+            deaths.append(1)
+            ended.set()
 
-    try:
-        node = SimNode(on_death=die)
-    except StructRLError as error:
-        sys.stderr.write(f'sim_node: {error}\n')
-        rclpy.try_shutdown()
-        return 1
-    executor = SingleThreadedExecutor()
-    executor.add_node(node)
-    try:
-        spin_until(ended, executor)
-    finally:
-        node.close()
-        executor.shutdown(timeout_sec=1.0)
-        rclpy.try_shutdown()
-    return 1 if deaths else 0
+        return SimNode(on_death=die)
+
+    status = run_node('sim_node', make, lambda node, _: node.close(), arguments)
+    return 1 if deaths else status
 
 
 if __name__ == '__main__':

@@ -1,14 +1,22 @@
-"""Spinning a node until a signal ends it, in order: node first, context last."""
+"""Running a node until a signal ends it, in order: node first, context last."""
 
 from __future__ import annotations
 
 import signal
+import sys
 import threading
+from collections.abc import Callable
+from collections.abc import Sequence
 from types import FrameType
+from typing import Any
 
 import rclpy
 from rclpy.executors import Executor
 from rclpy.executors import ExternalShutdownException
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.signals import SignalHandlerOptions
+
+from structrl_ros.errors import StructRLError
 
 #: Longest wait for something to do, seconds: the longest time until a signal is noticed.
 LOOK_S = 0.25
@@ -38,3 +46,39 @@ def spin_until(ended: threading.Event, executor: Executor) -> None:
             executor.spin_once(timeout_sec=LOOK_S)
     except ExternalShutdownException:
         pass
+
+
+def run_node(
+    name: str,
+    make: Callable[[threading.Event], Any],
+    close: Callable[[Any, Executor], None],
+    arguments: Sequence[str] | None = None,
+) -> int:
+    """Run a node in this process until SIGINT or SIGTERM.
+
+    Args:
+        name: Stands before the line of an error at start.
+        make: Makes the node; may keep the event and set it to end the node itself.
+        close: Frees what the node holds, while it can still publish.
+        arguments: Of the command line; None takes the process's own.
+
+    Returns:
+        The exit status: 1 if the node could not start for a user's mistake, said in one line.
+    """
+    ended = catch_signals()
+    rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+    try:
+        node = make(ended)
+    except StructRLError as error:
+        sys.stderr.write(f'{name}: {error}\n')
+        rclpy.try_shutdown()
+        return 1
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    try:
+        spin_until(ended, executor)
+    finally:
+        close(node, executor)
+        executor.shutdown(timeout_sec=1.0)
+        rclpy.try_shutdown()
+    return 0

@@ -11,18 +11,13 @@ from collections.abc import Callable
 from collections.abc import Sequence
 from typing import Any
 
-import rclpy
 from rclpy.clock import Clock
 from rclpy.clock import ClockType
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.signals import SignalHandlerOptions
 
 from structrl_ros.errors import MessageError
-from structrl_ros.errors import StructRLError
 from structrl_ros.nodes.parameters import declare
-from structrl_ros.nodes.spinning import catch_signals
-from structrl_ros.nodes.spinning import spin_until
+from structrl_ros.nodes.spinning import run_node
 from structrl_ros.params.tracker import TrackerParameters
 from structrl_ros.rewards.structured import StructuredReward
 from structrl_ros.subtasks.settings_text import SETTINGS_KEY
@@ -127,23 +122,7 @@ class TrackerNode(Node):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the node until SIGINT or SIGTERM."""
-    ended = catch_signals()
-    rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
-    try:
-        node = TrackerNode()
-    except StructRLError as error:
-        sys.stderr.write(f'tracker_node: {error}\n')
-        rclpy.try_shutdown()
-        return 1
-    executor = SingleThreadedExecutor()
-    executor.add_node(node)
-    try:
-        spin_until(ended, executor)
-    finally:
-        executor.shutdown(timeout_sec=1.0)
-        node.destroy_node()
-        rclpy.try_shutdown()
-    return 0
+    return run_node('tracker_node', lambda _: TrackerNode(), lambda *_: None, arguments)
 
 
 if __name__ == '__main__':
