@@ -21,7 +21,6 @@ from structrl_ros.recording.run_record import PlanEntry
 from structrl_ros.recording.run_record import RewardEntry
 from structrl_ros.recording.run_record import RunRecord
 from structrl_ros.recording.run_record import SafetySpan
-from structrl_ros.recording.run_record import SubtaskStep
 from structrl_ros.recording.run_record import VerdictEntry
 from structrl_ros.recording.subtask_spans import subtask_spans
 from structrl_ros.recording.versions import package_versions
@@ -116,9 +115,7 @@ def _plan(plan: Plan, start_ns: int) -> PlanEntry:
         instruction=plan.instruction,
         planner=plan.planner,
         reasoning=plan.reasoning,
-        subtasks=tuple(
-            SubtaskStep(s.id, s.phrase, s.verb, s.arguments, s.stage) for s in plan.subtasks
-        ),
+        subtasks=plan.subtasks,
     )
 
 

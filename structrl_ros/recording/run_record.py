@@ -12,6 +12,7 @@ from typing import Any
 
 from structrl_ros.evaluation.statistics import PeriodStatistics
 from structrl_ros.types import JsonObject
+from structrl_ros.types import Subtask
 
 #: Version of run.json; a new field keeps it, a changed meaning raises it.
 FORMAT = 1
@@ -46,17 +47,6 @@ class EpisodeEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class SubtaskStep:
-    """A step of a plan as it was written."""
-
-    id: str
-    phrase: str
-    verb: str
-    arguments: tuple[str, ...]
-    stage: int
-
-
-@dataclass(frozen=True, slots=True)
 class PlanEntry:
     """A plan revision."""
 
@@ -65,7 +55,7 @@ class PlanEntry:
     instruction: str
     planner: str
     reasoning: str
-    subtasks: tuple[SubtaskStep, ...]
+    subtasks: tuple[Subtask, ...]
 
 
 @dataclass(frozen=True, slots=True)
