@@ -76,10 +76,6 @@ class Supervisor:
             self._poll_child(child)
         return [c.spec.name for c in self._children if c.given_up]
 
-    def pid(self, name: str) -> int:
-        """Return the process id of a node by its name."""
-        return next(c.process.pid for c in self._children if c.spec.name == name)
-
     def restarts(self) -> dict[str, int]:
         """Return how often each node was restarted."""
         return {c.spec.name: c.restarts for c in self._children}

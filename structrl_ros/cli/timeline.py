@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rich.console import Console
 from rich.markup import escape
 
@@ -14,7 +16,8 @@ from structrl_ros.types import SafetyState
 from structrl_ros.types import SubtaskStatus
 from structrl_ros.types import Verdict
 
-Event = Plan | Verdict | SubtaskStatus | Reward | Safety | Episode | ChunkDone
+if TYPE_CHECKING:
+    from structrl_ros.nodes.task_client import Event
 
 
 class Timeline:
