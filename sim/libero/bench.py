@@ -1,8 +1,7 @@
-"""What LIBERO costs on this machine: CPU time of steps, resets and pictures, and memory."""
+"""What LIBERO costs on this machine: CPU time of steps and pictures."""
 
 from __future__ import annotations
 
-import resource
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -78,20 +77,6 @@ def measure_step_cost(task: str = 'long/0', *, steps: int = 100) -> StepCost:
     return StepCost(task, spent['bare'] / blocks * 1e3, spent['body'] / blocks * 1e3)
 
 
-def measure_reset_cost(task: str = 'long/0') -> tuple[float, float]:
-    """Return CPU milliseconds of the first reset of a task and of one to another state.
-
-    Raises:
-        SimulationError: If LIBERO is missing or the task is unknown.
-    """
-    body = LiberoBody()
-    import_libero()
-    first = _cpu_seconds(lambda: body.reset(task, 0, 0))
-    again = _cpu_seconds(lambda: body.reset(task, 0, 1))
-    body.close()
-    return first * 1e3, again * 1e3
-
-
 def measure_picture_cost(
     role: str, *, size: int = 256, detail: PictureDetail = 'full', task: str = 'long/0'
 ) -> PictureCost:
@@ -106,11 +91,6 @@ def measure_picture_cost(
     costs = [_cpu_seconds(lambda: body.render(role)) for _ in range(12)]
     body.close()
     return PictureCost(role, size, detail, first * 1e3, float(np.median(costs)) * 1e3)
-
-
-def peak_memory_mb() -> float:
-    """Return the most memory that this process has held, in MB (Linux)."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
 
 
 def bare_environment(task: str, seed: int, initial_state: int) -> Any:

@@ -26,7 +26,6 @@ from structrl_ros.sim.libero.installation import quiet
 from structrl_ros.sim.libero.installation import task_file
 from structrl_ros.sim.libero.tasks import INITIAL_STATES
 from structrl_ros.sim.libero.tasks import LiberoTask
-from structrl_ros.types import Float64
 
 _PLACEMENT_TRIALS = 100
 
@@ -132,12 +131,6 @@ class _numpy_seed:  # noqa: N801 - used like a function
 
     def __exit__(self, *_: object) -> None:
         np.random.set_state(self._before)
-
-
-def fixture_poses(scene: LiberoScene) -> Float64:
-    """Return the poses of all bodies in their parents, (nbody, 7): position and wxyz."""
-    poses: Float64 = np.hstack([scene.model.body_pos, scene.model.body_quat])
-    return poses
 
 
 def keep_no_build_cache() -> None:
