@@ -31,7 +31,7 @@ help:
 # LIBERO comes last: pip would complain at every later step of pins that it does not need.
 
 .PHONY: install
-install: $(STAMPS)/editable $(STAMPS)/libero-$(LIBERO) $(STAMPS)/torch-$(TORCH)
+install: $(STAMPS)/editable $(STAMPS)/libero-$(LIBERO) $(STAMPS)/torch-$(TORCH) $(STAMPS)/learning
 
 $(STAMPS)/venv: requirements/system.sh
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; \
@@ -72,6 +72,13 @@ $(STAMPS)/libero-none: $(STAMPS)/venv
 
 $(STAMPS)/torch-$(TORCH): $(STAMPS)/wheels-$(ROS_DISTRO_WHEELS) requirements/torch.sh
 	@requirements/torch.sh $(VENV) $(TORCH)
+	@touch $@
+
+$(STAMPS)/learning: requirements/learning.txt requirements/learning-no-deps.txt \
+    | $(STAMPS)/torch-$(TORCH) $(STAMPS)/libero-$(LIBERO)
+	@echo 'structrl: installing the libraries for training'
+	@$(PIP) install -q -r requirements/learning.txt -r requirements/core.txt
+	@$(PIP) install -q --no-deps -r requirements/learning-no-deps.txt
 	@touch $@
 
 # --- use -----------------------------------------------------------------------------------

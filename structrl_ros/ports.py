@@ -7,6 +7,7 @@ docstring what they need (packages, a GPU, a server) and raise `structrl_ros.err
 from __future__ import annotations
 
 from collections.abc import Collection
+from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Protocol
 from typing import runtime_checkable
@@ -26,6 +27,10 @@ from structrl_ros.types import StepOutcome
 from structrl_ros.types import Subtask
 from structrl_ros.types import TaskInfo
 from structrl_ros.types import UInt8
+from structrl_ros.world_types import Bool
+from structrl_ros.world_types import ChunkBatch
+from structrl_ros.world_types import EpisodeStart
+from structrl_ros.world_types import WorldSpec
 
 
 @runtime_checkable
@@ -120,6 +125,58 @@ class Body(Protocol):
 
     def close(self) -> None:
         """Free the world; a second call does nothing."""
+
+
+@runtime_checkable
+class StateBody(Body, Protocol):
+    """A body that also tells its state as one vector, for policies that need no camera."""
+
+    feature_names: tuple[str, ...]
+
+    def features(self) -> Float32:
+        """Return the state vector, shape (F,), the same layout for every task of the body.
+
+        It is a function of the scene (task, seed, initial state) and of `simulator_state()`
+        alone: a twin set to that state returns the same bits.
+        """
+
+
+@runtime_checkable
+class VectorWorld(Protocol):
+    """B worlds side by side that run whole chunks: a trainer's side of a body."""
+
+    spec: WorldSpec
+
+    @property
+    def tasks(self) -> tuple[TaskInfo | None, ...]:
+        """What each lane's last reset gave, None before the first; length B."""
+
+    def reset(self, starts: Mapping[int, EpisodeStart]) -> None:
+        """Begin episodes in the lanes that are named; the others go on.
+
+        Raises:
+            SimulationError: If a task or initial state is unknown, or a world has died.
+        """
+
+    def features(self) -> Float32:
+        """Return the state vectors, shape (B, F); rows of lanes without a scene are zero."""
+
+    def images(self, role: str) -> UInt8:
+        """Return the pictures of a camera role, shape (B, H, W, 3), drawn now."""
+
+    def run_chunk(self, actions: Float32, active: Bool) -> ChunkBatch:
+        """Run a chunk in every active lane, until its end or the end of the episode.
+
+        Args:
+            actions: In the body's action space, shape (B, L, D).
+            active: Lanes whose episode goes on, shape (B,).
+
+        Raises:
+            SimulationError: If a shape is wrong, a number is not finite, or a world has died.
+        """
+
+    def close(self) -> None:
+        """Free all worlds; a second call does nothing."""
 
 
 @runtime_checkable
