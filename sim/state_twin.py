@@ -1,7 +1,7 @@
 """`StateTwin`: the state vector of a body that is known by its privileged state alone.
 
-policy_node and a trainer that works through topics hear `privileged/state`; a twin of the body, set
-to that state, tells the features that the body itself would tell, to the last bit.
+policy_node and a trainer that works through topics hear `privileged/state`; a twin of the body,
+set to that state, tells the features that the body itself would tell, to the last bit.
 """
 
 from __future__ import annotations
