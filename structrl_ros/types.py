@@ -311,7 +311,8 @@ class PolicySpec:
     """What a policy needs and gives; `max_age_s` maps a role or 'proprioception' to a limit.
 
     The rows of a policy that `continues` follow `Observation.committed`; those of any other begin
-    at the observation, whatever the body does until they arrive.
+    at the observation, whatever the body does until they arrive. `control_rate_hz` is the rate of
+    its rows, that of the body it was made for.
     """
 
     name: str
@@ -322,6 +323,7 @@ class PolicySpec:
     max_age_s: Mapping[str, float]
     privileged: bool = False
     continues: bool = False
+    control_rate_hz: float = 20.0
 
 
 @dataclass(frozen=True, slots=True)

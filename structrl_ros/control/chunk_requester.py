@@ -53,9 +53,7 @@ class ChunkRequester:
     numbers go on from `chunk_done` and the latched `subtask`.
     """
 
-    def __init__(
-        self, spec: PolicySpec, *, lockstep: bool, replan_steps: int, step_period_s: float
-    ) -> None:
+    def __init__(self, spec: PolicySpec, *, lockstep: bool, replan_steps: int) -> None:
         """Start without an episode.
 
         Args:
@@ -63,7 +61,6 @@ class ChunkRequester:
             lockstep: Whether the body waits for each chunk.
             replan_steps: Control periods between two observations that chunks come from, 1 to the
                 length of a chunk; 0 takes half of it.
-            step_period_s: The body's control period, seconds.
 
         Raises:
             ParameterError: If `replan_steps` is longer than a chunk.
@@ -71,8 +68,8 @@ class ChunkRequester:
         self.store = ObservationStore(spec)
         self._spec = spec
         self._lockstep = lockstep
-        self._period_s = step_period_s
-        period_ns = round(step_period_s * 1e9)
+        self._period_s = 1.0 / spec.control_rate_hz
+        period_ns = round(1e9 / spec.control_rate_hz)
         self._motion = Continuation(spec, period_ns=period_ns, replan_steps=1)
         self.replan(replan_steps)
         self._episode: Episode | None = None

@@ -49,15 +49,12 @@ class DriverPorts:
 class PolicyDriver:
     """One policy at a time, made when the first episode names its body."""
 
-    def __init__(
-        self, ports: DriverPorts, *, lockstep: bool, replan_steps: int, step_period_s: float
-    ) -> None:
+    def __init__(self, ports: DriverPorts, *, lockstep: bool, replan_steps: int) -> None:
         """Start the thread, without a policy; see `ChunkRequester` for the arguments."""
         self.lock = threading.RLock()
         self._ports = ports
         self._lockstep = lockstep
         self._replan_steps = replan_steps
-        self._step_period_s = step_period_s
         self._worker = PolicyWorker()
         self._policy: Policy | None = None
         self._requester: ChunkRequester | None = None
@@ -156,7 +153,6 @@ class PolicyDriver:
                 policy.spec,
                 lockstep=self._lockstep,
                 replan_steps=min(self._replan_steps, policy.spec.chunk_length),
-                step_period_s=self._step_period_s,
             )
         except StructRLError as error:
             self._ports.complain(str(error))

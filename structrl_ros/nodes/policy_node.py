@@ -87,7 +87,6 @@ class PolicyNode(LifecycleNode):
             ports,
             lockstep=p.lockstep,
             replan_steps=p.replan_steps,
-            step_period_s=1.0 / p.control_rate_hz,
         )
         if p.autostart and self.trigger_configure() == SUCCESS:
             self.trigger_activate()

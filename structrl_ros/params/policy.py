@@ -32,11 +32,6 @@ class PolicyParameters:
         bounds=(0, 200),
         read_only=False,
     )
-    control_rate_hz: float = parameter(
-        20.0,
-        description='Control rate of the body, rows of a chunk a second.',
-        bounds=(1.0, 1000.0),
-    )
     autostart: bool = parameter(
         True, description='Configure and activate at start, without a lifecycle manager.'
     )

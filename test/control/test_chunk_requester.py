@@ -55,7 +55,7 @@ def done(chunk, stamp_ns, number=1):
 
 
 def requester(spec=EXPERT, lockstep=False, replan_steps=4):
-    asker = ChunkRequester(spec, lockstep=lockstep, replan_steps=replan_steps, step_period_s=0.05)
+    asker = ChunkRequester(spec, lockstep=lockstep, replan_steps=replan_steps)
     asker.see_plan(PLAN)
     asker.see_episode(episode())
     asker.see_status(status())
@@ -287,7 +287,7 @@ def test_what_should_be_there_and_is_not_is_told():
 
 def test_restarted_policy_goes_on_with_the_number_of_the_latched_subtask():
     for first in ('status', 'episode'):
-        asker = ChunkRequester(EXPERT, lockstep=True, replan_steps=0, step_period_s=0.05)
+        asker = ChunkRequester(EXPERT, lockstep=True, replan_steps=0)
         latched = status(chunk=5, stamp_ns=T0 + SECOND)
         if first == 'status':
             asker.see_status(latched)

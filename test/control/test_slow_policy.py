@@ -34,9 +34,7 @@ class Graph:
         self.runner = EpisodeRunner(body, limiter=ActionLimiter(Limits(), period_s=0.05))
         self.loop = BodyLoop(self.runner, body.spec, lockstep=False)
         self.expert = KinematicExpert(chunk_length=16)
-        self.asker = ChunkRequester(
-            self.expert.spec, lockstep=False, replan_steps=0, step_period_s=0.05
-        )
+        self.asker = ChunkRequester(self.expert.spec, lockstep=False, replan_steps=0)
         self.latency, self.jitter = latency, jitter
         self.rng = np.random.default_rng(0)
         self.refused, self.jumps, self.index, self.thought = [], [], 0, None
