@@ -307,12 +307,22 @@ class StepOutcome:
 
 
 @dataclass(frozen=True, slots=True)
+class MeasuredRate:
+    """A success rate that was measured of a policy: `successes` of `episodes`, and what of."""
+
+    label: str
+    successes: int
+    episodes: int
+
+
+@dataclass(frozen=True, slots=True)
 class PolicySpec:
     """What a policy needs and gives; `max_age_s` maps a role or 'proprioception' to a limit.
 
     The rows of a policy that `continues` follow `Observation.committed`; those of any other begin
     at the observation, whatever the body does until they arrive. `control_rate_hz` is the rate of
-    its rows, that of the body it was made for.
+    its rows, that of the body it was made for. `measured` and `trained_by` are what the card of its
+    checkpoint says, for reports.
     """
 
     name: str
@@ -324,6 +334,8 @@ class PolicySpec:
     privileged: bool = False
     continues: bool = False
     control_rate_hz: float = 20.0
+    measured: tuple[MeasuredRate, ...] = ()
+    trained_by: str = ''
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from structrl_ros.errors import StructRLError
 from structrl_ros.nodes.policy_worker import PolicyWorker
 from structrl_ros.ports import Clock
 from structrl_ros.ports import Policy
+from structrl_ros.recording.policy_entry import policy_values
 from structrl_ros.types import ActionChunk
 from structrl_ros.types import Episode
 from structrl_ros.types import PolicySpec
@@ -129,6 +130,8 @@ class PolicyDriver:
                 'failed': self._failed,
                 'dropped': self._dropped,
             }
+            if self._policy is not None:
+                numbers.update(policy_values(self._policy.spec))
             return self._waiting_for, numbers
 
     def free(self) -> None:

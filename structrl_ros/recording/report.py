@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from structrl_ros.errors import BagError
 from structrl_ros.evaluation.statistics import percentile
+from structrl_ros.evaluation.statistics import wilson_interval
 from structrl_ros.recording.film import Frame
 from structrl_ros.recording.film import film_frames
 from structrl_ros.recording.ledger import check_ledger
@@ -98,6 +99,7 @@ def render_report(record: RunRecord, frames: Sequence[Frame]) -> str:
         size=(frames[0].width, frames[0].height) if frames else (0, 0),
         film=Markup(json.dumps(film).replace('<', '\\u003c')),
         ages=_ages(record),
+        measured=_measured(record),
         sources=sorted({c.source for c in record.chunks}),
         steps=sum(e.executed_steps for e in record.executed),
         spans=_spans_by_subtask(record),
@@ -133,6 +135,20 @@ def _ages(record: RunRecord) -> dict[str, float | None]:
         'p99': percentile(ages, 99.0),
         'max': max(ages, default=None),
     }
+
+
+def _measured(record: RunRecord) -> list[dict[str, Any]]:
+    """Return the rates of the policy's card with Wilson intervals."""
+    rates = record.policy.measured if record.policy else ()
+    return [
+        {
+            'label': r.label,
+            'rate': r.successes / r.episodes if r.episodes else None,
+            'interval': wilson_interval(r.successes, r.episodes),
+            'episodes': r.episodes,
+        }
+        for r in rates
+    ]
 
 
 def _spans_by_subtask(record: RunRecord) -> dict[tuple[int, str], dict[str, Any]]:

@@ -11,6 +11,7 @@ from statistics import median
 from structrl_ros.recording.body_health import body_entry
 from structrl_ros.recording.faults import fault_entries
 from structrl_ros.recording.monitor_entry import monitor_entry
+from structrl_ros.recording.policy_entry import policy_entry
 from structrl_ros.recording.run_events import RunEvents
 from structrl_ros.recording.run_record import ChunkEntry
 from structrl_ros.recording.run_record import EpisodeEntry
@@ -73,6 +74,7 @@ def build_record(
         sum_of_terms=_sum_of_terms(rewards),
         ledger=ledger,
         monitor=monitor_entry(mine),
+        policy=policy_entry(mine),
         body=body_entry(events, mine),
         faults=fault_entries(mine, start_ns),
         topics=events.counts,

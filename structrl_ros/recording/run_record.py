@@ -12,6 +12,7 @@ from typing import Any
 
 from structrl_ros.evaluation.statistics import PeriodStatistics
 from structrl_ros.types import JsonObject
+from structrl_ros.types import MeasuredRate
 from structrl_ros.types import Subtask
 
 #: Version of run.json; a new field keeps it, a changed meaning raises it.
@@ -182,6 +183,15 @@ class MonitorEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class PolicyEntry:
+    """What the policy said of itself; `measured` are rates of its checkpoint's card."""
+
+    name: str
+    trained_by: str
+    measured: tuple[MeasuredRate, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class BodyEntry:
     """What the body says of itself on /diagnostics, None where it does not.
 
@@ -226,6 +236,7 @@ class RunRecord:
     sum_of_terms: float
     ledger: LedgerCheck
     monitor: MonitorEntry
+    policy: PolicyEntry | None
     body: BodyEntry
     faults: tuple[FaultEntry, ...]
     topics: dict[str, int]

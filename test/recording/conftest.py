@@ -10,6 +10,7 @@ import pytest
 from structrl_ros.recording.bag_writer import BagWriter
 from structrl_ros.recording.bag_writer import TopicQos
 from structrl_ros.recording.message_types import message_types
+from structrl_ros.recording.policy_entry import policy_values
 from structrl_ros.rewards.structured import StructuredReward
 from structrl_ros.subtasks.settings_text import SETTINGS_KEY
 from structrl_ros.subtasks.settings_text import settings_to_text
@@ -18,7 +19,9 @@ from structrl_ros.subtasks.tracker import TrackerSettings
 from structrl_ros.types import ActionChunk
 from structrl_ros.types import ChunkDone
 from structrl_ros.types import Episode
+from structrl_ros.types import MeasuredRate
 from structrl_ros.types import Plan
+from structrl_ros.types import PolicySpec
 from structrl_ros.types import Predicates
 from structrl_ros.types import Reward
 from structrl_ros.types import Safety
@@ -44,6 +47,16 @@ HELD = {
     'period_p50_s': '0.2',
     'period_p99_s': '0.205',
 }
+POLICY = PolicySpec(
+    name='flow',
+    action_space='ee_delta_pose',
+    action_dimension=7,
+    chunk_length=5,
+    roles=(),
+    max_age_s={},
+    measured=(MeasuredRate('before', 26, 100), MeasuredRate('after', 83, 100)),
+    trained_by='structrl train ppo',
+)
 TOPICS = {
     '/plan': (OWN + 'Plan', LATCHED),
     '/episode': (OWN + 'Episode', LATCHED),
@@ -231,6 +244,8 @@ class SyntheticRun:
             self._chunk(k)
         end = SECOND + int(self.chunks * self.chunk_s * SECOND)
         data = encode_diagnostics(end, 'planner_node: monitor', 0, '5.00 Hz', HELD)
+        self._send('/diagnostics', data)
+        data = encode_diagnostics(end, 'policy_node: policy', 0, 'fine', policy_values(POLICY))
         self._send('/diagnostics', data)
         self._put('/episode', self._episode(end, ended=True))
 

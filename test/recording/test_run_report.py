@@ -10,6 +10,7 @@ from html.parser import HTMLParser
 import pytest
 
 from structrl_ros.errors import BagError
+from structrl_ros.evaluation.statistics import wilson_interval
 from structrl_ros.recording.film import film_frames
 from structrl_ros.recording.ledger import check_ledger
 from structrl_ros.recording.report import render_report
@@ -124,6 +125,20 @@ def test_figures_of_the_body_come_from_its_diagnostics(tmp_path, synthetic_run):
     synthetic_run().write(tmp_path)
     body = record_of(tmp_path).body
     assert (body.rejected_chunks, body.real_time_factor_p50) == (1, 0.98)
+
+
+def test_rates_of_the_policy_card_stand_in_the_report_with_intervals(tmp_path, synthetic_run):
+    synthetic_run().write(tmp_path)
+    policy = record_of(tmp_path).policy
+    assert [(r.label, r.successes, r.episodes) for r in policy.measured] == [
+        ('before', 26, 100),
+        ('after', 83, 100),
+    ]
+    page = write_report(tmp_path).read_text()
+    low, high = wilson_interval(83, 100)
+    assert f'{low:.3f}' in page
+    assert f'{high:.3f}' in page
+    assert 'structrl train ppo' in page
 
 
 def test_terms_sum_to_the_return_to_the_last_bit(tmp_path, synthetic_run):
