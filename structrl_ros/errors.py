@@ -38,6 +38,10 @@ class CheckpointError(StructRLError):
     """A checkpoint is missing, cut, of another architecture or of another action space."""
 
 
+class PolicyError(StructRLError):
+    """A policy was given, or gave, NaN or a wrong shape; or its server failed."""
+
+
 class LimitError(StructRLError):
     """A command is outside the limits of the robot or of the workspace."""
 
@@ -52,3 +56,7 @@ class SimulationError(StructRLError):
 
 class BagError(StructRLError):
     """A recording is missing, cut or holds something unexpected."""
+
+
+class TrainingError(StructRLError):
+    """A trainer cannot go on: numbers that are not finite, or worlds that failed twice."""

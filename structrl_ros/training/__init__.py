@@ -1,0 +1,1 @@
+"""One readable file a trainer; rollouts, reward sources, checkpoints of a run."""
