@@ -39,7 +39,16 @@ class CheckpointError(StructRLError):
 
 
 class PolicyError(StructRLError):
-    """A policy was given, or gave, NaN or a wrong shape; or its server failed."""
+    """A policy was given, or gave, NaN or a wrong shape; or its server failed.
+
+    Attributes:
+        row: First row of the batch that was at fault, None where it is no single row's.
+    """
+
+    def __init__(self, message: str, *, row: int | None = None) -> None:
+        """Keep the message and the row."""
+        super().__init__(message)
+        self.row = row
 
 
 class LimitError(StructRLError):
