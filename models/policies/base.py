@@ -94,7 +94,9 @@ class PolicyConfig:
             raise ParameterError('a policy needs feature_names or roles; got neither')
         unknown = sorted(set(self.roles) - set(ROLES))
         if unknown or len(set(self.roles)) < len(self.roles):
-            raise ParameterError(f'roles are {list(self.roles)}; allowed: {list(ROLES)}, each once')
+            raise ParameterError(
+                f'roles are {list(self.roles)}; allowed: {list(ROLES)}, each once'
+            )
 
     @property
     def feature_dimension(self) -> int:

@@ -1,0 +1,1 @@
+"""Chunk policies behind one port: `base.ChunkPolicy`; `registry` finds them by name."""
