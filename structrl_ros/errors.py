@@ -69,3 +69,11 @@ class BagError(StructRLError):
 
 class TrainingError(StructRLError):
     """A trainer cannot go on: numbers that are not finite, or worlds that failed twice."""
+
+
+class CameraError(StructRLError):
+    """A camera is missing, was lost, or gives something else than it was asked for."""
+
+
+class CalibrationError(StructRLError):
+    """A calibration cannot be had from what was recorded, or its file is wrong."""

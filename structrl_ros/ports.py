@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Protocol
 from typing import runtime_checkable
 
+from structrl_ros.camera_types import CameraFrame
 from structrl_ros.types import ActionChunk
 from structrl_ros.types import BodySpec
 from structrl_ros.types import ChunkReward
@@ -213,12 +214,23 @@ class EventModel(Protocol):
 
 @runtime_checkable
 class Camera(Protocol):
-    """A real camera behind a role."""
+    """A real camera behind a role, from the moment it is opened to `close`."""
 
-    role: str
+    name: str
 
-    def read(self) -> tuple[int, UInt8]:
-        """Return the sensor time in nanoseconds and the newest RGB image (H, W, 3)."""
+    def read(self, timeout_s: float) -> CameraFrame:
+        """Return the newest frame, each at most once; wait for one for `timeout_s`.
+
+        Raises:
+            StaleDataError: If none came in that time.
+            CameraError: If the camera is gone; it must be opened anew.
+        """
+
+    def reset(self) -> None:
+        """Restart the device itself, where it can; it must then be opened anew."""
+
+    def close(self) -> None:
+        """Free the device; a second call does nothing."""
 
 
 @runtime_checkable

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from structrl_ros.errors import BagError
+from structrl_ros.errors import MessageError
+from structrl_ros.pixel_formats import rgb_from_rows
 from structrl_ros.types import ActionChunk
 from structrl_ros.types import ChunkDone
 from structrl_ros.types import Episode
@@ -63,22 +65,19 @@ def decode_image(message: Any) -> UInt8:
     """Return the pixels of a sensor_msgs/Image as RGB, shape (height, width, 3).
 
     Raises:
-        BagError: If the encoding is none of rgb8, bgr8, rgba8, bgra8 and mono8, or data is short.
+        BagError: If the encoding is unknown, or sizes and data do not fit.
     """
-    channels = {'rgb8': 3, 'bgr8': 3, 'rgba8': 4, 'bgra8': 4, 'mono8': 1}.get(message.encoding)
-    if channels is None:
-        raise BagError(f'image encoding {message.encoding!r}; known: rgb8, bgr8, rgba8, mono8')
-    height, width, step = int(message.height), int(message.width), int(message.step)
-    data = np.asarray(message.data, dtype=np.uint8)
-    if data.size < height * step or step < width * channels:
-        raise BagError(f'image of {height} rows of {step} bytes holds {data.size} bytes')
-    rows = data[: height * step].reshape(height, step)[:, : width * channels]
-    pixels = rows.reshape(height, width, channels)
-    if channels == 1:
-        pixels = np.repeat(pixels, 3, axis=2)
-    elif message.encoding.startswith('bgr'):
-        pixels = pixels[:, :, 2::-1]
-    return np.ascontiguousarray(pixels[:, :, :3])
+    try:
+        return rgb_from_rows(
+            message.encoding,
+            message.data,
+            width=int(message.width),
+            height=int(message.height),
+            step=int(message.step),
+            big_endian=bool(message.is_bigendian),
+        )
+    except MessageError as error:
+        raise BagError(f'recorded picture: {error}') from None
 
 
 def _plain(cls: type[Any], **convert: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -66,6 +66,7 @@ def _counted(message: type[Any]) -> _Row:
 _TABLE: Mapping[str, _Row] = {
     **{topic: _sensor(Image, 1) for topic in topics.IMAGES},
     **{topic: _sensor(CameraInfo, 1) for topic in topics.CAMERA_INFOS},
+    **{topic: _sensor(Image, 1) for topic in topics.DEPTHS},
     topics.JOINT_STATES: _sensor(JointState, 5),
     topics.EE_POSE: _sensor(PoseStamped, 5),
     topics.WRENCH: _sensor(WrenchStamped, 5),

@@ -52,6 +52,15 @@ def camera_info_topic(role: str) -> str:
     return f'observation/{_known(role)}/camera_info'
 
 
+def depth_topic(role: str) -> str:
+    """Return the topic of a camera role's depth, on the pixels of its images.
+
+    Raises:
+        ParameterError: If the role is none of the contract's.
+    """
+    return f'observation/{_known(role)}/depth'
+
+
 def _known(role: str) -> str:
     if role not in ROLES:
         raise ParameterError(f'unknown camera role {role!r}; known: {", ".join(ROLES)}')
@@ -60,3 +69,4 @@ def _known(role: str) -> str:
 
 IMAGES = tuple(image_topic(role) for role in ROLES)
 CAMERA_INFOS = tuple(camera_info_topic(role) for role in ROLES)
+DEPTHS = tuple(depth_topic(role) for role in ROLES)

@@ -275,7 +275,7 @@ def test_images_of_other_encodings_with_padded_rows_are_read(
 @pytest.mark.parametrize(
     ('fields', 'line'),
     [
-        ({'encoding': 'yuv422'}, "Image.encoding is 'yuv422'; allowed: rgb8, bgr8, 8UC3, mono8"),
+        ({'encoding': 'hsv8'}, "Image.encoding is 'hsv8'; allowed: rgb8, bgr8, 8UC3, mono8"),
         ({'step': 11}, 'Image.step is 11; allowed: at least 12'),
         ({'height': 3}, 'Image.data has 24 bytes; allowed: height x step = 36'),
         ({'width': 0}, 'Image is 0 x 2; allowed: sides 1 to 8192'),
