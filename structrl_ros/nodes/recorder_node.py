@@ -179,8 +179,9 @@ def recorded_topics(images: str) -> tuple[str, ...]:
     roles = {'head': ('head',), 'none': ()}.get(images)
     if roles is None:
         return TOPICS
-    cameras = {*topics.IMAGES, *topics.CAMERA_INFOS}
-    wanted = {f(role) for role in roles for f in (topics.image_topic, topics.camera_info_topic)}
+    cameras = {*topics.IMAGES, *topics.CAMERA_INFOS, *topics.DEPTHS}
+    names = (topics.image_topic, topics.camera_info_topic, topics.depth_topic)
+    wanted = {name(role) for role in roles for name in names}
     return tuple(topic for topic in TOPICS if topic not in cameras or topic in wanted)
 
 
