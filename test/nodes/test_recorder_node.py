@@ -310,7 +310,7 @@ def test_unknown_choice_of_images_is_refused(start, tmp_path):
     assert not (tmp_path / 'bag').exists()
 
 
-def test_images_parameter_chooses_cameras_with_their_intrinsics():
+def test_images_parameter_chooses_cameras_with_their_intrinsics_and_depth():
     assert recorded_topics('all') == TOPICS
     head = set(recorded_topics('head')) - set(recorded_topics('none'))
-    assert head == {HEAD, topics.camera_info_topic('head')}
+    assert head == {HEAD, topics.camera_info_topic('head'), topics.depth_topic('head')}
