@@ -12,6 +12,7 @@ import numpy as np
 from structrl_ros.control.action_limiter import ActionLimiter
 from structrl_ros.control.episode_results import ChunkResult
 from structrl_ros.control.episode_results import ResetResult
+from structrl_ros.control.limits import Limits
 from structrl_ros.errors import SimulationError
 from structrl_ros.ports import Body
 from structrl_ros.types import ChunkDone
@@ -258,3 +259,9 @@ class EpisodeRunner:
             values=tuple(self._truth),
             success=self._success,
         )
+
+
+def simulated_episode(body: Body) -> EpisodeRunner:
+    """Return the runner of a simulated body, with the limits that every simulation has."""
+    limiter = ActionLimiter(Limits(), period_s=1.0 / body.spec.control_rate_hz)
+    return EpisodeRunner(body, limiter=limiter)

@@ -14,10 +14,8 @@ from typing import Any
 
 from rclpy.node import Node
 
-from structrl_ros.control.action_limiter import ActionLimiter
 from structrl_ros.control.body_loop import BodyLoop
-from structrl_ros.control.episode_runner import EpisodeRunner
-from structrl_ros.control.limits import Limits
+from structrl_ros.control.episode_runner import simulated_episode
 from structrl_ros.errors import MessageError
 from structrl_ros.errors import StructRLError
 from structrl_ros.nodes.body_publisher import BodyPublisher
@@ -65,8 +63,7 @@ class SimNode(Node):
         self._task = p.task or default_task(p.body)
         body = make_body(p.body, **p.body_options)
         spec = body.spec
-        limiter = ActionLimiter(Limits(), period_s=1.0 / spec.control_rate_hz)
-        self._runner = EpisodeRunner(body, limiter=limiter)
+        self._runner = simulated_episode(body)
         self._loop = BodyLoop(
             self._runner,
             spec,

@@ -1,0 +1,213 @@
+"""Rollouts: a policy plays episodes in the lanes of a world, into padded arrays.
+
+    rollouts = collect(policy, world, starts, seed=0, iteration=3, explore=True)
+
+Episodes are played in waves of as many as the world has lanes. An episode is a function of
+weights, start, seed, iteration and its number alone: not of the lanes, not of who steps the
+bodies, not of what else is played.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import field
+from typing import Any
+from typing import Protocol
+from typing import runtime_checkable
+
+import numpy as np
+
+from structrl_ros.errors import ParameterError
+from structrl_ros.models.policies.base import ChunkPolicy
+from structrl_ros.ports import VectorWorld
+from structrl_ros.training.cpu_seconds import CpuMeter
+from structrl_ros.training.cpu_seconds import CpuSeconds
+from structrl_ros.training.inference import BATCH
+from structrl_ros.training.inference import FixedBatch
+from structrl_ros.training.wave import Wave
+from structrl_ros.types import Float32
+from structrl_ros.types import TaskInfo
+from structrl_ros.types import UInt8
+from structrl_ros.world_types import Bool
+from structrl_ros.world_types import EpisodeStart
+from structrl_ros.world_types import Int
+from structrl_ros.world_types import WorldSpec
+
+#: Fields with an axis of chunks, and those with one entry more: what was seen after the last one.
+_CHUNKS = ('chain', 'log_prob', 'valid', 'truth', 'steps', 'executed')
+_VIEWS = ('features', 'elapsed')
+_EPISODES = ('success', 'terminated', 'truncated')
+
+
+@dataclass(frozen=True, slots=True)
+class Rollouts:
+    """E episodes of up to M chunks, padded with zeros and False.
+
+    Attributes:
+        features: What was seen before each chunk, and after the last one, shape (E, M + 1, F).
+        elapsed: Low-level steps over the horizon, in [0, 1], at the same times, (E, M + 1).
+        chain: Denoising chains in the policy's own space, shape (E, M, S + 1, L, A).
+        log_prob: Log-density of the chains by element, shape (E, M, L, A).
+        valid: Chunks that were played, shape (E, M).
+        truth: Names true at any step of a chunk, shape (E, M, N), in the order of
+            `TaskInfo.predicate_names`.
+        steps: Low-level steps of a chunk, shape (E, M); fewer than L only at the end.
+        executed: What was sent to the body after limits, shape (E, M, L, D), zero beyond `steps`.
+        success: Whether the task succeeded, shape (E,).
+        terminated: Whether the episode ended in success, shape (E,).
+        truncated: Whether it ended at its horizon or at `max_chunks`, shape (E,).
+        tasks: What was played, length E.
+        starts: From where, length E.
+        first_episode: Number of the first episode within the iteration.
+        images: Pictures of the policy's roles, shape (E, M + 1, H, W, 3), if they were kept.
+        cpu: Where the CPU time went.
+    """
+
+    features: Float32
+    elapsed: Float32
+    chain: Float32
+    log_prob: Float32
+    valid: Bool
+    truth: Bool
+    steps: Int
+    executed: Float32
+    success: Bool
+    terminated: Bool
+    truncated: Bool
+    tasks: tuple[TaskInfo, ...]
+    starts: tuple[EpisodeStart, ...]
+    first_episode: int = 0
+    images: Mapping[str, UInt8] = field(default_factory=dict)
+    cpu: CpuSeconds = field(default_factory=CpuSeconds)
+
+    @property
+    def episodes(self) -> int:
+        """E."""
+        return len(self.starts)
+
+    @property
+    def lengths(self) -> Int:
+        """Chunks of each episode, shape (E,)."""
+        return np.asarray(self.valid.sum(axis=1), dtype=np.intp)
+
+
+@runtime_checkable
+class RolloutSource(Protocol):
+    """Takes the place of a world where whole episodes are played elsewhere (Ray)."""
+
+    spec: WorldSpec
+
+    def collect(
+        self,
+        policy: ChunkPolicy,
+        starts: Sequence[EpisodeStart],
+        *,
+        seed: int,
+        iteration: int,
+        explore: bool,
+        batch: int,
+        max_chunks: int | None,
+        keep_images: bool,
+    ) -> Rollouts:
+        """Play the episodes as the function `collect` does."""
+
+    def close(self) -> None:
+        """Free everything; a second call does nothing."""
+
+
+def collect(
+    policy: ChunkPolicy,
+    world: VectorWorld | RolloutSource,
+    starts: Sequence[EpisodeStart],
+    *,
+    seed: int,
+    iteration: int,
+    explore: bool,
+    batch: int = BATCH,
+    first_episode: int = 0,
+    max_chunks: int | None = None,
+    keep_images: bool = False,
+) -> Rollouts:
+    """Play episodes and return them, in the order of `starts`.
+
+    Args:
+        policy: Who plays; its mode (train or eval) is restored afterwards.
+        world: Where, or who plays elsewhere.
+        starts: What, E of them.
+        seed: Seed of the run.
+        iteration: Of the run; with seed and number of the episode it gives the policy's noise.
+        explore: Whether the policy explores; without, it draws from its first noise alone.
+        batch: G, rows of the network's batch.
+        first_episode: Number of the first one, where this is a part of an iteration; a multiple
+            of `batch` keeps every episode in its row.
+        max_chunks: Cut episodes there; they count as truncated.
+        keep_images: Return the pictures that the policy saw.
+
+    Raises:
+        ParameterError: If there are no starts or a number is out of range.
+        PolicyError: If the policy got or gave NaN; nothing was sent then.
+        SimulationError: If a world fails.
+    """
+    if not starts:
+        raise ParameterError('starts: at least one episode is needed, got none')
+    if max_chunks is not None and max_chunks < 1:
+        raise ParameterError(f'max_chunks is {max_chunks}; allowed: 1 and more')
+    options: dict[str, Any] = {'seed': seed, 'iteration': iteration, 'explore': explore}
+    options |= {'max_chunks': max_chunks, 'keep_images': keep_images}
+    if isinstance(world, RolloutSource):
+        return world.collect(policy, starts, batch=batch, **options)
+    asked, lanes = FixedBatch(policy, batch), world.spec.lanes
+    was_training = policy.training
+    policy.eval()
+    try:
+        parts = []
+        for begin in range(0, len(starts), lanes):
+            meter = CpuMeter(world)
+            wave = Wave(asked, policy, world, meter, first=first_episode + begin, **options)
+            kept = tuple(starts[begin : begin + lanes])
+            arrays = wave.play(kept)
+            parts.append(
+                Rollouts(**arrays, starts=kept, first_episode=wave.first, cpu=meter.read())
+            )
+    finally:
+        policy.train(was_training)
+    return join(parts)
+
+
+def join(parts: Sequence[Rollouts]) -> Rollouts:
+    """Return the episodes of several rollouts, one after another, padded to the longest.
+
+    Raises:
+        ParameterError: If there is no part.
+    """
+    if not parts:
+        raise ParameterError('rollouts: at least one part is needed, got none')
+    if len(parts) == 1:
+        return parts[0]
+    chunks = max(part.valid.shape[1] for part in parts)
+    arrays = {n: _stack([getattr(p, n) for p in parts], chunks) for n in _CHUNKS}
+    arrays |= {n: _stack([getattr(p, n) for p in parts], chunks + 1) for n in _VIEWS}
+    arrays |= {n: np.concatenate([getattr(p, n) for p in parts]) for n in _EPISODES}
+    roles = parts[0].images
+    return dataclasses.replace(
+        parts[0],
+        **arrays,
+        images={r: _stack([p.images[r] for p in parts], chunks + 1) for r in roles},
+        tasks=tuple(task for part in parts for task in part.tasks),
+        starts=tuple(start for part in parts for start in part.starts),
+        cpu=sum((part.cpu for part in parts), CpuSeconds()),
+    )
+
+
+def _stack(arrays: Sequence[Any], length: int) -> Any:
+    """Return the arrays one after another, each padded to a length on its second axis."""
+    first = arrays[0]
+    whole = np.zeros((sum(map(len, arrays)), length, *first.shape[2:]), dtype=first.dtype)
+    begin = 0
+    for array in arrays:
+        whole[begin : begin + len(array), : array.shape[1]] = array
+        begin += len(array)
+    return whole

@@ -1,0 +1,171 @@
+"""One wave of rollouts: as many episodes side by side as a world has lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from structrl_ros.errors import SimulationError
+from structrl_ros.models.policies.base import ChunkPolicy
+from structrl_ros.ports import VectorWorld
+from structrl_ros.training.cpu_seconds import CpuMeter
+from structrl_ros.training.inference import Drawn
+from structrl_ros.training.inference import FixedBatch
+from structrl_ros.training.inference import Seen
+from structrl_ros.training.inference import draw_noise
+from structrl_ros.types import Float32
+from structrl_ros.types import TaskInfo
+from structrl_ros.world_types import Bool
+from structrl_ros.world_types import ChunkBatch
+from structrl_ros.world_types import EpisodeStart
+
+
+class Wave:
+    """Plays n episodes, lane i the episode first + i, and keeps what is seen, drawn and done."""
+
+    def __init__(
+        self,
+        asked: FixedBatch,
+        policy: ChunkPolicy,
+        world: VectorWorld,
+        meter: CpuMeter,
+        *,
+        first: int,
+        seed: int,
+        iteration: int,
+        explore: bool,
+        max_chunks: int | None,
+        keep_images: bool,
+    ) -> None:
+        """Prepare; the arguments are those of `rollouts.collect`."""
+        self.first = first
+        self._asked = asked
+        self._roles = policy.config.roles
+        self._noise_shape = policy.noise_shape
+        self._rows = policy.config.chunk_length
+        self._world = world
+        self._meter = meter
+        self._seed, self._iteration = seed, iteration
+        self._explore = explore
+        self._max_chunks = max_chunks
+        self._keep_images = keep_images
+        self._arrays: dict[str, Any] = {}
+        self._images: dict[str, Any] = {}
+
+    def play(self, starts: Sequence[EpisodeStart]) -> dict[str, Any]:
+        """Play to the end and return the arrays of `Rollouts`, with its tasks and images.
+
+        Raises:
+            PolicyError: If the policy got or gave NaN; nothing was sent then.
+            SimulationError: If a world fails, or an episode does not end at its horizon.
+        """
+        count = len(starts)
+        with self._meter.world():
+            self._world.reset(dict(enumerate(starts)))
+        tasks = self._tasks(count)
+        limit = max(-(-task.horizon_steps // self._rows) for task in tasks)
+        limit = limit if self._max_chunks is None else min(limit, self._max_chunks)
+        noise = draw_noise(
+            self._noise_shape,
+            limit,
+            seed=self._seed,
+            iteration=self._iteration,
+            episodes=range(self.first, self.first + count),
+        )
+        active = np.ones(count, dtype=bool)
+        seen = self._look(tasks)
+        chunk = 0
+        while chunk < limit and active.any():
+            with self._meter.network():
+                drawn = self._asked.draw(
+                    seen, noise[:, chunk], active, first=self.first, explore=self._explore
+                )
+            with self._meter.world():
+                batch = self._world.run_chunk(*self._to_lanes(drawn.actions, active))
+            if not chunk:
+                self._begin(count, limit, seen, drawn, batch)
+            self._keep(chunk, active, drawn, batch)
+            seen = self._look(tasks)
+            self._keep_view(chunk + 1, active, seen)
+            active = active & ~(batch.terminated | batch.truncated)[:count]
+            chunk += 1
+        return self._finish(chunk, active, tasks)
+
+    def _tasks(self, count: int) -> tuple[TaskInfo, ...]:
+        tasks = self._world.tasks[:count]
+        return tuple(task for task in tasks if task is not None)
+
+    def _look(self, tasks: Sequence[TaskInfo]) -> Seen:
+        count = len(tasks)
+        with self._meter.world():
+            features = self._world.features()[:count]
+            images = {role: self._world.images(role)[:count] for role in self._roles}
+        return Seen(features, images, [task.instruction for task in tasks])
+
+    def _to_lanes(self, actions: Float32, active: Bool) -> tuple[Float32, Bool]:
+        """Return actions and activity of all lanes of the world."""
+        lanes = self._world.spec.lanes
+        if len(active) == lanes:
+            return actions, active
+        whole = np.zeros((lanes, *actions.shape[1:]), dtype=np.float32)
+        whole[: len(active)] = actions
+        return whole, np.append(active, np.zeros(lanes - len(active), dtype=bool))
+
+    def _begin(self, count: int, limit: int, seen: Seen, drawn: Drawn, batch: ChunkBatch) -> None:
+        """Make the arrays, now that every shape is known."""
+
+        def zeros(length: int, like: Any) -> Any:
+            return np.zeros((count, length, *like.shape[1:]), dtype=like.dtype)
+
+        self._arrays = {
+            'features': zeros(limit + 1, seen.features),
+            'chain': zeros(limit, drawn.chain),
+            'log_prob': zeros(limit, drawn.log_prob),
+            'valid': np.zeros((count, limit), dtype=bool),
+            'truth': zeros(limit, batch.truth),
+            'steps': zeros(limit, batch.steps),
+            'executed': zeros(limit, batch.executed),
+            'success': np.zeros(count, dtype=bool),
+            'terminated': np.zeros(count, dtype=bool),
+            'truncated': np.zeros(count, dtype=bool),
+        }
+        if self._keep_images:
+            self._images = {r: zeros(limit + 1, image) for r, image in seen.images.items()}
+        self._keep_view(0, np.ones(count, dtype=bool), seen)
+
+    def _keep(self, chunk: int, active: Bool, drawn: Drawn, batch: ChunkBatch) -> None:
+        arrays, count = self._arrays, len(active)
+        arrays['chain'][:, chunk] = drawn.chain
+        arrays['log_prob'][:, chunk] = drawn.log_prob
+        arrays['valid'][:, chunk] = active
+        for name in ('truth', 'steps', 'executed'):
+            arrays[name][:, chunk] = getattr(batch, name)[:count]
+        for name in ('success', 'terminated', 'truncated'):
+            arrays[name] |= getattr(batch, name)[:count]
+
+    def _keep_view(self, view: int, active: Bool, seen: Seen) -> None:
+        self._arrays['features'][active, view] = seen.features[active]
+        for role, image in self._images.items():
+            image[active, view] = seen.images[role][active]
+
+    def _finish(self, chunks: int, active: Bool, tasks: tuple[TaskInfo, ...]) -> dict[str, Any]:
+        """Return what was kept, cut to the longest episode."""
+        if active.any() and self._max_chunks is None:
+            lane = int(np.argmax(active))
+            raise SimulationError(
+                f'lane {lane}: the episode goes on beyond its horizon of '
+                f'{tasks[lane].horizon_steps} steps'
+            )
+        arrays = self._arrays
+        arrays['truncated'] |= active
+        horizon = np.array([task.horizon_steps for task in tasks], dtype=np.float64)
+        elapsed = np.zeros((len(tasks), chunks + 1), dtype=np.float32)
+        done = np.cumsum(arrays['steps'][:, :chunks], axis=1) / horizon[:, None]
+        elapsed[:, 1:] = np.where(arrays['valid'][:, :chunks], done, 0.0)
+        kept = {name: array[:, :chunks] for name, array in arrays.items() if array.ndim > 1}
+        kept |= {name: array for name, array in arrays.items() if array.ndim == 1}
+        kept['features'] = arrays['features'][:, : chunks + 1]
+        images = {role: image[:, : chunks + 1] for role, image in self._images.items()}
+        return {**kept, 'elapsed': elapsed, 'images': images, 'tasks': tasks}
