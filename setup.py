@@ -29,6 +29,7 @@ setup(
         f'{NAME}.models.vlm': ['prompts/*.txt'],
         f'{NAME}.sim': ['**/*.yaml', '**/*.json'],
         f'{NAME}.plan': ['*.yaml'],
+        f'{NAME}.control': ['robots/*.json'],
         f'{NAME}.recording': ['*.html'],
     },
     data_files=[
