@@ -110,7 +110,8 @@ class InverseKinematics:
         largest = float(np.max(np.abs(step)))
         if largest > self._largest_step:
             step *= self._largest_step / largest
-        return np.clip(position + step, self._low, self._high)
+        improved: Float64 = np.clip(position + step, self._low, self._high)
+        return improved
 
     def _towards_rest(self, position: Float64) -> Float64:
         """Return the position with a part of its way to rest that leaves `ee` where it is."""
@@ -118,7 +119,8 @@ class InverseKinematics:
         wish = self._rest_share * (self._rest - position)
         square = jacobian @ jacobian.T + 1e-4 * np.eye(6)
         still = wish - jacobian.T @ np.linalg.solve(square, jacobian @ wish)
-        return np.clip(position + still, self._low, self._high)
+        rested: Float64 = np.clip(position + still, self._low, self._high)
+        return rested
 
     def _judged(self, target: Float64, position: Float64) -> Solution:
         moved, turned = difference(self._kinematics.forward(position), target)

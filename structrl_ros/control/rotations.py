@@ -41,7 +41,8 @@ def quaternion_from_matrix(rotation: Float64) -> Float64:
         quat[k] = m[k, i] + m[i, k]
         quat[3] = m[k, j] - m[j, k]
     length = float(np.linalg.norm(quat))
-    return quat / (length if quat[3] >= 0.0 else -length)
+    unit: Float64 = quat / (length if quat[3] >= 0.0 else -length)
+    return unit
 
 
 def matrix_from_vector(rotation_vector: Float64) -> Float64:
