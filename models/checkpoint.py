@@ -153,6 +153,9 @@ def _write_tensors(path: Path, tensors: Mapping[str, torch.Tensor], details: Jso
     from safetensors.torch import save_file
 
     plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    storages = [tensor.untyped_storage().data_ptr() for tensor in plain.values()]
+    if len(set(storages)) < len(storages):  # safetensors refuses tensors that share memory
+        plain = {name: tensor.clone() for name, tensor in plain.items()}
     try:
         save_file(plain, path, {'details': json.dumps(details)})
     except SafetensorError as error:

@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextlib import suppress
 from pathlib import Path
 
 from structrl_ros.errors import CheckpointError
@@ -35,7 +36,7 @@ def whole_folder(folder: Path) -> Iterator[Path]:
         _swap(new, folder)
     except OSError as error:
         raise CheckpointError(
-            f'cannot save {folder}: {_reason(error)}; the old one stays'
+            f'cannot save {folder}: {_reason(error)}; what was there stays'
         ) from None
     finally:
         shutil.rmtree(new, ignore_errors=True)
@@ -57,9 +58,12 @@ def whole_file(path: Path) -> Iterator[Path]:
         new.replace(path)
         _flush(path.parent)
     except OSError as error:
-        raise CheckpointError(f'cannot save {path}: {_reason(error)}; the old one stays') from None
+        raise CheckpointError(
+            f'cannot save {path}: {_reason(error)}; what was there stays'
+        ) from None
     finally:
-        new.unlink(missing_ok=True)
+        with suppress(OSError):
+            new.unlink(missing_ok=True)
 
 
 def existing_folder(folder: Path) -> Path:

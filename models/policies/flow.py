@@ -18,6 +18,7 @@ from structrl_ros.models.policies.base import Sample
 from structrl_ros.models.policies.flow_sde import Exploration
 from structrl_ros.models.policies.flow_sde import FlowSDE
 from structrl_ros.models.policies.flow_sde import Velocity
+from structrl_ros.models.policies.network import Encoder
 
 _TIME_DIMENSION = 32
 
@@ -96,12 +97,7 @@ class FlowPolicy(ChunkPolicy):
 
     def __init__(self, config: FlowConfig) -> None:
         super().__init__(config)
-        self.encoder = torch.nn.ModuleList(
-            [
-                torch.nn.Linear(self._encoder_inputs(config), config.hidden),
-                torch.nn.Linear(config.hidden, config.hidden),
-            ]
-        )
+        self.encoder = Encoder(self._inputs(config), config.hidden)
         self.head = FlowHead(config.hidden, config.chunk_length, config.action_dimension)
         self.sde = FlowSDE(config.exploration, config.denoising_steps, config.chunk_length)
         times = torch.arange(config.denoising_steps) / config.denoising_steps
@@ -114,10 +110,11 @@ class FlowPolicy(ChunkPolicy):
 
     def encode(self, inputs: PolicyInput) -> torch.Tensor:
         """Return the encoding of what is seen, shape (B, H)."""
-        first = functional.silu(self.encoder[0](self._perceive(inputs)))
-        return first + functional.silu(self.encoder[1](first))
+        encoded: torch.Tensor = self.encoder(self._perceive(inputs))
+        return encoded
 
-    def _encoder_inputs(self, config: FlowConfig) -> int:
+    @classmethod
+    def _inputs(cls, config: FlowConfig) -> int:
         return config.feature_dimension
 
     def _perceive(self, inputs: PolicyInput) -> torch.Tensor:

@@ -15,11 +15,10 @@ import torch
 
 from structrl_ros.errors import ParameterError
 from structrl_ros.errors import PolicyError
+from structrl_ros.models.policies.row_noise import RowNoise
 
 #: Velocity of points x (B, L, A) at step s, time s / S.
 Velocity = Callable[[torch.Tensor, int], torch.Tensor]
-
-_HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,13 +82,8 @@ class FlowSDE(torch.nn.Module):
     normal with deviation 1 - t, and E[x_0 | x] = x - t v since x_t = x_0 + t (x_1 - x_0). The
     equality is that of the limit of small steps; with few steps an error of order dt stays.
 
-    Likelihood. z = C^-1 (x' - m(x)) / sigma, with C lower triangular, gives row i conditioned on
-    the rows before it: the log-density of an element is log N(z) - log(sigma C_ii), and the sum
-    over the first rows of a chunk is that of a chunk cut there.
+    Likelihood: that of the noise of each noisy step (see `RowNoise`), summed over them.
     """
-
-    factor: torch.Tensor
-    whitener: torch.Tensor
 
     def __init__(self, exploration: Exploration, steps: int, chunk_length: int) -> None:
         """Prepare `steps` denoising steps of chunks of `chunk_length` rows."""
@@ -99,11 +93,7 @@ class FlowSDE(torch.nn.Module):
         self.exploration = exploration
         self.steps = steps
         self.noisy = exploration.noisy_steps(steps)
-        rows = torch.arange(chunk_length, dtype=torch.float64)
-        matrix = exploration.correlation ** (rows[:, None] - rows).abs()
-        factor = torch.linalg.cholesky(matrix)
-        self.register_buffer('factor', factor.float(), persistent=False)
-        self.register_buffer('whitener', torch.linalg.inv(factor).float(), persistent=False)
+        self.noise = RowNoise(exploration.correlation, chunk_length)
 
     @property
     def draws(self) -> int:
@@ -127,8 +117,9 @@ class FlowSDE(torch.nn.Module):
             mean = self._mean(point, velocity(point, step), step, step in noisy)
             point = mean
             if step in noisy:
-                point = mean + self._coloured(noise[:, 1 + self.noisy.index(step)])
-                log_prob = log_prob + self._density(point, mean)
+                white = noise[:, 1 + self.noisy.index(step)]
+                point = torch.add(mean, self.noise.colour(white), alpha=self.exploration.sigma)
+                log_prob = log_prob + self.noise.log_density(point - mean, self.exploration.sigma)
             chain.append(point)
         return torch.stack(chain, dim=1), log_prob
 
@@ -147,7 +138,9 @@ class FlowSDE(torch.nn.Module):
         for step in self._live:
             point = chain[:, step]
             mean = self._mean(point, velocity(point, step), step, True)
-            log_prob = log_prob + self._density(chain[:, step + 1], mean)
+            log_prob = log_prob + self.noise.log_density(
+                chain[:, step + 1] - mean, self.exploration.sigma
+            )
         return log_prob
 
     @property
@@ -162,21 +155,4 @@ class FlowSDE(torch.nn.Module):
             return mean
         time = step / self.steps
         score = (time * velocity - point) / (1.0 - time)
-        if self.exploration.correlation > 0.0:
-            score = self.factor @ (self.factor.T @ score)
-        return torch.add(mean, score, alpha=0.5 * self.exploration.sigma**2)
-
-    def _coloured(self, white: torch.Tensor) -> torch.Tensor:
-        if self.exploration.correlation > 0.0:
-            white = self.factor @ white
-        return white * self.exploration.sigma
-
-    def _density(self, point: torch.Tensor, mean: torch.Tensor) -> torch.Tensor:
-        sigma = self.exploration.sigma
-        white = (point - mean) / sigma
-        constant = math.log(sigma) + _HALF_LOG_TWO_PI
-        if self.exploration.correlation == 0.0:
-            return white.square().mul(-0.5).sub(constant)
-        white = self.whitener @ white
-        rows = self.factor.diagonal().log()[:, None]
-        return white.square().mul(-0.5).sub(rows + constant)
+        return torch.add(mean, self.noise.covary(score), alpha=0.5 * self.exploration.sigma**2)
