@@ -109,10 +109,10 @@ def read_task(document: Any, source: str) -> Task:
         task = _ADAPTER.validate_python(document)
     except ValidationError as error:
         first = error.errors()[0]
-        field = '.'.join(str(part) for part in first['loc']) or 'document'
+        where = '.'.join(str(part) for part in first['loc']) or 'document'
         is_missing = first['type'] in ('missing', 'missing_argument')
         got = 'nothing' if is_missing else repr(first['input'])
-        raise ParameterError(f'{source}: {field}: got {got}; {_allowed(first)}') from None
+        raise ParameterError(f'{source}: {where}: got {got}; {_allowed(first)}') from None
     for field, got, allowed in _faults(task):
         raise ParameterError(f'{source}: {field}: got {got!r}; allowed: {allowed}')
     return task
@@ -130,12 +130,12 @@ def _allowed(error: Mapping[str, Any]) -> str:
 def _faults(task: Task) -> list[tuple[str, object, str]]:
     """Return field, value and what is allowed for what types alone do not catch."""
     faults: list[tuple[str, object, str]] = []
-    for field, things, most in (
+    for listed, things, most in (
         ('fixtures', task.fixtures, FIXTURE_SLOTS),
         ('objects', task.objects, OBJECT_SLOTS),
     ):
         if len(things) > most:
-            faults.append((field, f'{len(things)} of them', f'up to {most}'))
+            faults.append((listed, f'{len(things)} of them', f'up to {most}'))
     names = [*(o.name for o in task.objects), *(f.name for f in task.fixtures)]
     faults += [('name', n, 'each name once') for n in names if names.count(n) > 1]
     for i, fixture in enumerate(task.fixtures):

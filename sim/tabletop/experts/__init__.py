@@ -1,0 +1,1 @@
+"""Reactive experts of the tabletop tasks: the wanted move is a function of the view alone."""
