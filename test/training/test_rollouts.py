@@ -1,7 +1,5 @@
 """Claims of rollouts in this process: same seeds, same episodes, whatever the lanes."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
@@ -10,6 +8,7 @@ pytest.importorskip('torch')
 import torch
 from kinematic_state_body import FEATURE_NAMES
 from kinematic_state_body import KinematicStateBody
+from rollout_equality import assert_equal
 from scripted_chunk_policy import ScriptedPolicy
 
 from structrl_ros.control.episode_runner import simulated_episode
@@ -48,19 +47,6 @@ def flow_policy():
     torch.manual_seed(0)
     config = FlowConfig(feature_names=FEATURE_NAMES, chunk_length=8, action_map='tabletop')
     return make_policy(config)
-
-
-def assert_equal(one, other, chunks=None):
-    for field in dataclasses.fields(one):
-        a, b = getattr(one, field.name), getattr(other, field.name)
-        if isinstance(a, np.ndarray):
-            assert a.dtype == b.dtype
-            assert np.array_equal(a, b), field.name
-        elif field.name in ('tasks', 'starts', 'first_episode'):
-            assert a == b, field.name
-    assert one.images.keys() == other.images.keys()
-    for role, images in one.images.items():
-        assert np.array_equal(images, other.images[role])
 
 
 @pytest.fixture(scope='module')
