@@ -32,8 +32,12 @@ class LaneWorld:
     cost nothing. The world owns the bodies.
     """
 
-    def __init__(self, bodies: Sequence[StateBody]) -> None:
+    def __init__(self, bodies: Sequence[StateBody], *, first_lane: int = 0) -> None:
         """Take bodies of one kind, without scenes.
+
+        Args:
+            bodies: One a lane.
+            first_lane: Number of the first lane in messages, where these are some of many.
 
         Raises:
             SimulationError: If there is none, one tells no state vector, or they differ.
@@ -52,6 +56,7 @@ class LaneWorld:
             feature_names=first.feature_names,
             predicate_slots=getattr(first, 'predicate_slots', PREDICATE_SLOTS),
         )
+        self._first_lane = first_lane
         self._bodies = tuple(MeteredBody(body) for body in bodies)
         self._runners = tuple(simulated_episode(body) for body in self._bodies)
         self._tasks: list[TaskInfo | None] = [None] * len(bodies)
@@ -114,7 +119,7 @@ class LaneWorld:
             try:
                 result = self._runners[lane].run_chunk(actions[lane])
             except SimulationError as error:
-                raise SimulationError(f'lane {lane}: {error}') from None
+                raise SimulationError(f'lane {self._first_lane + lane}: {error}') from None
             self._look(lane)
             keep_result(done, lane, result)
         return done
