@@ -111,8 +111,8 @@ def read_task(document: Any, source: str) -> Task:
         first = error.errors()[0]
         where = '.'.join(str(part) for part in first['loc']) or 'document'
         is_missing = first['type'] in ('missing', 'missing_argument')
-        got = 'nothing' if is_missing else repr(first['input'])
-        raise ParameterError(f'{source}: {where}: got {got}; {_allowed(first)}') from None
+        given = 'nothing' if is_missing else repr(first['input'])
+        raise ParameterError(f'{source}: {where}: got {given}; {_allowed(first)}') from None
     for field, got, allowed in _faults(task):
         raise ParameterError(f'{source}: {field}: got {got!r}; allowed: {allowed}')
     return task
