@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -72,9 +73,17 @@ def drop_untimed(
         durations: T_d of each name in chunks, or None.
     """
     untimed = {name for name, value in durations.items() if value is None}
-    kept = (tuple(name for name in stage if name not in untimed) for stage in stages)
+    kept = {name for stage in stages for name in stage if name not in untimed}
     timed = {name: value for name, value in durations.items() if value is not None}
-    return tuple(stage for stage in kept if stage), timed
+    return keep_names(stages, kept), timed
+
+
+def keep_names(
+    stages: Sequence[Sequence[str]], kept: Collection[str]
+) -> tuple[tuple[str, ...], ...]:
+    """Return the stages with some names alone, in the same order and without empty stages."""
+    fewer = (tuple(name for name in stage if name in kept) for stage in stages)
+    return tuple(stage for stage in fewer if stage)
 
 
 def _mean(seen: Sequence[int]) -> float | None:
