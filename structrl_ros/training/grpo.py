@@ -1,0 +1,141 @@
+"""GRPO over groups of one task and one initial state (StructRL, Section 3.2.3): `train_grpo`.
+
+The return of a rollout is the sum of its chunk rewards, its advantage the return relative to its
+group. A group whose returns do not differ teaches nothing and is left out. There is no critic.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from structrl_ros.learning.groups import group_advantages
+from structrl_ros.learning.truncation import truncate_failures
+from structrl_ros.models.policies.base import ChunkPolicy
+from structrl_ros.training.actor import Actor
+from structrl_ros.training.actor import ExtraLoss
+from structrl_ros.training.metrics_log import Metrics
+from structrl_ros.training.practice import Practice
+from structrl_ros.training.practice import TrainingResult
+from structrl_ros.training.practice import practise
+from structrl_ros.training.rollouts import Rollouts
+from structrl_ros.training.samples import ChunkSamples
+from structrl_ros.training.samples import chunk_samples
+from structrl_ros.training.settings import GrpoSettings
+from structrl_ros.training.surrogate import reference_kl
+from structrl_ros.training.trainer_state import TrainerState
+from structrl_ros.types import Float64
+
+#: (rollouts, advantage of each, shape (E,)) to the weight of each chunk, shape (E, M).
+FeedbackMask = Callable[[Rollouts, Float64], Float64]
+
+
+def full_feedback(rollouts: Rollouts, advantages: Float64) -> Float64:
+    """Return A_i / N_i for each of the N_i chunks of rollout i (MART-GRPO, Section D.2)."""
+    lengths = rollouts.lengths.tolist()
+    whole = [None] * len(lengths)
+    return truncate_failures(advantages, rollouts.success.tolist(), lengths, whole).weights
+
+
+def train_grpo(
+    policy: ChunkPolicy,
+    settings: GrpoSettings,
+    practice: Practice,
+    mask: FeedbackMask = full_feedback,
+) -> TrainingResult:
+    """Train a policy by GRPO, in place.
+
+    Args:
+        policy: The start, and the reference of `reference_kl`.
+        settings: See `GrpoSettings`.
+        practice: Worlds, rewards, and where the run is kept.
+        mask: Which chunks a rollout's advantage reaches.
+
+    Raises:
+        TrainingError: If a number is not finite, or the worlds fail twice in one iteration.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(settings.seed)
+        return practise(policy, settings, practice, GrpoLearner(policy, settings, mask))
+
+
+class GrpoLearner:
+    """A policy, its optimiser, and the reference that it may be held to."""
+
+    def __init__(
+        self, policy: ChunkPolicy, settings: GrpoSettings, mask: FeedbackMask = full_feedback
+    ) -> None:
+        self.group_size = settings.group_size
+        self._settings = settings
+        self._mask = mask
+        self._random = np.random.default_rng((settings.seed, 22))
+        self._actor = Actor(policy, settings)
+        is_held = settings.reference_kl > 0.0
+        self._reference = copy.deepcopy(policy).requires_grad_(False) if is_held else None
+
+    def learn(self, rollouts: Rollouts, rewards: Float64, iteration: int) -> Metrics:
+        """Move the policy by one iteration.
+
+        Args:
+            rollouts: Of the policy as it is, exploring; groups follow each other.
+            rewards: Of each chunk, shape (E, M).
+            iteration: From 0.
+
+        Returns:
+            Numbers of the iteration.
+        """
+        groups = np.arange(rollouts.episodes) // self.group_size
+        scored = group_advantages(rewards.sum(axis=1), groups)
+        teaching = scored.informative
+        metrics: Metrics = {
+            'actor/skipped': float(not teaching.any()),
+            'groups/skipped': float((~teaching).sum()) / self.group_size,
+        }
+        if not teaching.any():
+            return metrics
+        weights = self._mask(rollouts, scored.advantages)
+        samples = chunk_samples(rollouts, teaching)
+        # The mean over chunks is then that of sum_k w_k over the rollouts that teach.
+        scale = len(samples) / float(teaching.sum())
+        report = self._actor.improve(
+            samples, samples.take(weights) * scale, self._random, self._hold(samples)
+        )
+        return {**metrics, **report.metrics()}
+
+    def state(self) -> TrainerState:
+        """Return all that the next iteration depends on, besides the policy."""
+        state = TrainerState()
+        self._actor.put_state(state)
+        if self._reference is not None:
+            state.put_module('reference', self._reference)
+        state.put_generators(self._random)
+        return state
+
+    def restore(self, state: TrainerState) -> None:
+        """Go back to a state.
+
+        Raises:
+            CheckpointError: If it is of another architecture.
+        """
+        self._actor.get_state(state)
+        if self._reference is not None:
+            state.get_module('reference', self._reference)
+        state.get_generators(self._random)
+
+    def _hold(self, samples: ChunkSamples) -> ExtraLoss | None:
+        """Return the loss that holds the policy to its reference, None if it is free."""
+        reference, weight = self._reference, self._settings.reference_kl
+        if reference is None:
+            return None
+
+        def loss(log_prob: Tensor, rows: Tensor) -> Tensor:
+            with torch.no_grad():
+                inputs, chain, _ = samples.minibatch(rows, log_prob.device)
+                old = reference.log_prob(inputs, chain)
+            return weight * reference_kl(log_prob, old)
+
+        return loss
