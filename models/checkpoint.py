@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
+from typing import Any
 
 from structrl_ros.errors import CheckpointError
 from structrl_ros.errors import ParameterError
@@ -60,6 +61,7 @@ def load_policy(
     architecture: str | None = None,
     action_space: str | None = None,
     feature_names: tuple[str, ...] | None = None,
+    changes: Mapping[str, Any] | None = None,
 ) -> ChunkPolicy:
     """Return the policy of a checkpoint, on the CPU, ready to act (`eval`).
 
@@ -68,6 +70,7 @@ def load_policy(
         architecture: The only one to take; any by default.
         action_space: The body's; any by default.
         feature_names: Layout of the world's state vector; any by default.
+        changes: Fields of the config to replace, as `exploration`, or `base` of a pi0.
 
     Raises:
         CheckpointError: If a file is missing, cut or of another format, or the checkpoint is of
@@ -75,6 +78,7 @@ def load_policy(
     """
     from structrl_ros.models.policies.registry import fill_policy
     from structrl_ros.models.policies.registry import make_policy
+    from structrl_ros.models.policies.registry import replace_fields
 
     place = existing_folder(Path(folder))
     config = read_config(place)
@@ -83,7 +87,7 @@ def load_policy(
     _compare_features(place, config.feature_names, feature_names)
     tensors, _ = load_tensors(place / WEIGHTS)
     try:
-        policy = make_policy(config)
+        policy = make_policy(replace_fields(config, changes or {}))
         fill_policy(policy, tensors)
     except (ParameterError, CheckpointError) as error:
         raise CheckpointError(f'{place}: {error}') from None

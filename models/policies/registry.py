@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+from collections.abc import Mapping
 from typing import Any
 
 from structrl_ros.errors import CheckpointError
@@ -39,13 +40,22 @@ def reconfigure(policy: ChunkPolicy, **changes: Any) -> ChunkPolicy:
         ParameterError: If a field is unknown or wrong.
         CheckpointError: If the change makes tensors of another shape.
     """
-    try:
-        config = dataclasses.replace(policy.config, **changes)
-    except TypeError as error:
-        raise ParameterError(f'config of {policy.config.architecture}: {error}') from None
+    config = replace_fields(policy.config, changes)
     changed = make_policy(config)
     fill_policy(changed, policy.checkpoint_tensors())
     return changed.train(policy.training)
+
+
+def replace_fields(config: PolicyConfig, changes: Mapping[str, Any]) -> PolicyConfig:
+    """Return the config with other fields.
+
+    Raises:
+        ParameterError: If a field is unknown or wrong.
+    """
+    try:
+        return dataclasses.replace(config, **changes)
+    except TypeError as error:
+        raise ParameterError(f'config of {config.architecture}: {error}') from None
 
 
 def fill_policy(policy: ChunkPolicy, tensors: dict[str, Any]) -> None:
