@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from structrl_ros.cli.bag import bag
 from structrl_ros.errors import StructRLError
 
 app = typer.Typer(
@@ -24,6 +25,7 @@ bench = typer.Typer(
     no_args_is_help=True, help='Measure: every number in the docs comes from here.'
 )
 app.add_typer(bench, name='bench')
+app.add_typer(bag, name='bag')
 console = Console(soft_wrap=True)
 complaints = Console(stderr=True, soft_wrap=True)
 
@@ -81,7 +83,7 @@ def run(
 
 @app.command()
 def demo(
-    body: Annotated[str, typer.Option(help='libero, or kinematic (no simulator needed).')] = (
+    body: Annotated[str, typer.Option(help='libero, tabletop, or kinematic (no simulator).')] = (
         'libero'
     ),
     task: Annotated[
@@ -184,7 +186,7 @@ def bench_core_command(
 
 @bench.command('bridge')
 def bench_bridge_command(
-    body: Annotated[str, typer.Option(help='libero or kinematic.')] = 'libero',
+    body: Annotated[str, typer.Option(help='libero, tabletop or kinematic.')] = 'libero',
     steps: Annotated[int, typer.Option(min=80, help='Low-level steps.')] = 400,
 ) -> None:
     """What the simulator node costs over bare stepping, in CPU time (target: 10 %)."""

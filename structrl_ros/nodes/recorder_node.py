@@ -1,4 +1,4 @@
-"""recorder_node: every topic of the contract into one MCAP bag, from the first message on.
+"""recorder_node: every topic of the contract into one bag, from the first message on.
 
 It subscribes with raw bytes, so that nothing is decoded but what carries a chunk number (for
 gaps). A disk that fails stops the recording, not the node: the graph goes on and /diagnostics
@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from typing import cast
 
 from rclpy.clock import Clock
 from rclpy.clock import ClockType
@@ -28,8 +29,11 @@ from structrl_ros.errors import MessageError
 from structrl_ros.nodes.parameters import declare
 from structrl_ros.nodes.spinning import run_node
 from structrl_ros.params.recorder import RecorderParameters
+from structrl_ros.recording.bag_format import BagFormat
+from structrl_ros.recording.bag_format import TopicQos
+from structrl_ros.recording.bag_parts import Compression
+from structrl_ros.recording.bag_parts import Storage
 from structrl_ros.recording.bag_writer import BagWriter
-from structrl_ros.recording.bag_writer import TopicQos
 from structrl_ros.recording.gaps import GapCounter
 from structrl_ros.wire import topics
 from structrl_ros.wire.chunk_codecs import chunk_done_from_message
@@ -97,10 +101,19 @@ class RecorderNode(Node):
         if path.exists():
             raise BagError(f'{path} exists already; nothing is overwritten, give a new folder')
         try:
-            return BagWriter(path)
+            return BagWriter(path, form=self._form())
         except BagError as error:
             self._fail(error)
             return None
+
+    def _form(self) -> BagFormat:
+        p = self._settings
+        return BagFormat(
+            storage=cast(Storage, p.storage),
+            compression=cast(Compression, p.compression),
+            split_bytes=round(p.split_megabytes * 1e6),
+            split_seconds=p.split_seconds,
+        )
 
     def _record(self, bag: BagWriter, topic: str) -> None:
         kind = message_type(topic)

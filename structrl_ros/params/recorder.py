@@ -21,6 +21,19 @@ class RecorderParameters:
         choices=('head', 'all', 'none'),
     )
 
+    storage: str = parameter(
+        'mcap', description='Storage of the bag, as of rosbag2.', choices=('mcap', 'sqlite3')
+    )
+    compression: str = parameter(
+        'none', description='Compression of MCAP chunks.', choices=('none', 'zstd')
+    )
+    split_megabytes: float = parameter(
+        0.0, description='Size at which a part of the bag ends; 0: never.', bounds=(0.0, 1e6)
+    )
+    split_seconds: float = parameter(
+        0.0, description='Age at which a part of the bag ends; 0: never.', bounds=(0.0, 1e6)
+    )
+
     def __post_init__(self) -> None:
         """Refuse what is not allowed."""
         check_parameters(self)

@@ -1,4 +1,7 @@
-"""Read a bag without ROS: by its own message definitions, and up to the cut if it was cut."""
+"""Read a bag without ROS: by its own message definitions, and up to the cut if it was cut.
+
+A bag in parts reads as one; what a part repeats of the latched topics at its start is left out.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,9 @@ from rosbags.typesys import get_typestore
 from rosbags.typesys.store import Typestore
 
 from structrl_ros.errors import BagError
-from structrl_ros.recording.bag_repair import bag_file
+from structrl_ros.recording.bag_metadata import later_part_starts
+from structrl_ros.recording.bag_repair import bag_files
+from structrl_ros.recording.bag_repair import is_torn
 from structrl_ros.recording.mcap_finish import whole_records
 from structrl_ros.recording.message_types import message_types
 
@@ -73,6 +78,7 @@ class BagReader:
         self.is_cut = False
         self.topics: dict[str, TopicSummary] = {}
         self._definitions: dict[str, tuple[str, str]] = {}
+        self._part_starts: frozenset[int] = frozenset()
         self._store: Typestore | None = None
         try:
             self._open_whole()
@@ -89,13 +95,17 @@ class BagReader:
         if self.is_cut:
             yield from self._scan(topics)
             return
+        last: dict[str, bytes] = {}
         try:
             with Reader(self.path) as bag:
-                chosen = [c for c in bag.connections if topics is None or c.topic in topics]
-                if not chosen:
-                    return
-                for connection, stamp_ns, data in bag.messages(chosen):
-                    yield RawMessage(connection.topic, connection.msgtype, stamp_ns, data)
+                for raw in _read(bag, topics):
+                    is_repeat = raw.stamp_ns in self._part_starts and raw.data == last.get(
+                        raw.topic
+                    )
+                    if self._part_starts:
+                        last[raw.topic] = raw.data
+                    if not is_repeat:
+                        yield raw
         except (ReaderError, struct.error, OSError) as error:
             raise BagError(f'{self.path} is damaged: {error}') from error
 
@@ -130,11 +140,15 @@ class BagReader:
         with Reader(self.path) as bag:
             for connection in bag.connections:
                 self._add(connection)
+        self._part_starts = later_part_starts(self.path)
 
     def _add(self, connection: Connection) -> None:
         known = self.topics.get(connection.topic)
         count = connection.msgcount + (known.count if known else 0)
         self.topics[connection.topic] = TopicSummary(connection.msgtype, count)
+        self._define(connection)
+
+    def _define(self, connection: Connection) -> None:
         if connection.msgdef.format is not MessageDefinitionFormat.NONE:
             kind = 'idl' if connection.msgdef.format is MessageDefinitionFormat.IDL else 'msg'
             self._definitions[connection.msgtype] = (kind, connection.msgdef.data)
@@ -146,9 +160,26 @@ class BagReader:
             self.topics[raw.topic] = TopicSummary(raw.msgtype, count)
 
     def _scan(self, topics: Collection[str] | None) -> Iterator[RawMessage]:
+        """Yield what lies before the cut: whole parts, then the torn one."""
+        for path in bag_files(self.path):
+            if is_torn(path):
+                yield from self._scan_torn(path, topics)
+                continue
+            try:
+                with Reader(path) as bag:
+                    for connection in bag.connections:
+                        self._define(connection)
+                        self.topics.setdefault(
+                            connection.topic, TopicSummary(connection.msgtype, 0)
+                        )
+                    yield from _read(bag, topics)
+            except (ReaderError, struct.error) as error:
+                raise BagError(f'{path} cannot be read: {error}') from error
+
+    def _scan_torn(self, path: Path, topics: Collection[str] | None) -> Iterator[RawMessage]:
         schemas: dict[int, Schema] = {}
         channels: dict[int, Channel] = {}
-        for record in self._whole_records():
+        for record in _whole_records(path):
             if isinstance(record, Schema):
                 schemas[record.id] = record
                 kind = 'idl' if 'idl' in record.encoding else 'msg'
@@ -164,19 +195,6 @@ class BagReader:
                     name = schemas[channel.schema_id].name
                     yield RawMessage(channel.topic, name, record.log_time, record.data)
 
-    def _whole_records(self) -> Iterator[McapRecord]:
-        """Yield the records of a cut file, chunks opened, until the torn or first damaged one."""
-        with bag_file(self.path).open('rb') as stream:
-            for _, _, record in whole_records(stream):
-                if not isinstance(record, Chunk):
-                    yield record
-                    continue
-                try:
-                    inner = breakup_chunk(record, validate_crc=True)
-                except (McapError, ValueError, struct.error):
-                    return
-                yield from inner
-
     def _types(self) -> Typestore:
         if self._store is None:
             store = get_typestore(Stores.EMPTY)
@@ -189,3 +207,25 @@ class BagReader:
                 raise BagError(f'{self.path}: bad message definition: {error}') from error
             self._store = store if self._definitions else message_types()
         return self._store
+
+
+def _read(bag: Reader, topics: Collection[str] | None) -> Iterator[RawMessage]:
+    chosen = [c for c in bag.connections if topics is None or c.topic in topics]
+    if not chosen:  # no connection would mean all of them
+        return
+    for connection, stamp_ns, data in bag.messages(chosen):
+        yield RawMessage(connection.topic, connection.msgtype, stamp_ns, data)
+
+
+def _whole_records(path: Path) -> Iterator[McapRecord]:
+    """Yield the records of a cut file, chunks opened, until the torn or first damaged one."""
+    with path.open('rb') as stream:
+        for _, _, record in whole_records(stream):
+            if not isinstance(record, Chunk):
+                yield record
+                continue
+            try:
+                inner = breakup_chunk(record, validate_crc=True)
+            except (McapError, ValueError, struct.error):
+                return
+            yield from inner

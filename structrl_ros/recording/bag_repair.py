@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from rosbags.interfaces import Connection
-from rosbags.interfaces import ConnectionExtRosbag2
 from rosbags.rosbag2 import Reader
 from rosbags.rosbag2.errors import ReaderError
-from rosbags.rosbag2.metadata import dump_qos_v9
-from ruamel.yaml import YAML
 
 from structrl_ros.errors import BagError
+from structrl_ros.recording.bag_metadata import PartSummary
+from structrl_ros.recording.bag_metadata import write_metadata
+from structrl_ros.recording.bag_parts import SUFFIXES
+from structrl_ros.recording.bag_parts import Storage
+from structrl_ros.recording.mcap_finish import MAGIC
 from structrl_ros.recording.mcap_finish import finish_mcap
 from structrl_ros.recording.message_types import message_types
 
 
 @dataclass(frozen=True, slots=True)
 class RepairReport:
-    """What a repaired bag holds, in messages a topic; `dropped_bytes` of a torn end are gone."""
+    """What a repaired bag holds, in messages a topic; `dropped_bytes` of torn ends are gone."""
 
     counts: Mapping[str, int]
     dropped_bytes: int
@@ -33,81 +34,74 @@ class RepairReport:
         return sum(self.counts.values())
 
 
-def bag_file(directory: Path) -> Path:
-    """Return the one `.mcap` file of a bag.
+def bag_files(directory: Path) -> list[Path]:
+    """Return the files of a bag in the order of their numbers.
 
     Raises:
-        BagError: If there is none or more than one.
+        BagError: If there is none, or files of both storages.
     """
-    files = sorted(directory.glob('*.mcap'))
-    if len(files) != 1:
-        raise BagError(f'{directory} holds {len(files)} .mcap files; allowed: one')
-    return files[0]
+    files = {kind: list(directory.glob(f'*{suffix}')) for kind, suffix in SUFFIXES.items()}
+    found = [f for f in files.values() if f]
+    if len(found) != 1:
+        counts = ' and '.join(f'{len(files[k])} {suffix}' for k, suffix in SUFFIXES.items())
+        raise BagError(f'{directory} holds {counts} files; allowed: one kind, at least one file')
+    return sorted(found[0], key=lambda f: (_number(f), f.name))
+
+
+def is_torn(path: Path) -> bool:
+    """Return whether an MCAP file ends without its footer; SQLite heals itself when opened."""
+    if path.suffix != SUFFIXES['mcap']:
+        return False
+    with path.open('rb') as stream:
+        stream.seek(max(0, path.stat().st_size - len(MAGIC)))
+        return stream.read() != MAGIC or path.stat().st_size < 2 * len(MAGIC)
 
 
 def repair_bag(directory: Path) -> RepairReport:
-    """Finish a cut bag in place: drop the torn end, write the index and metadata.yaml.
+    """Finish a cut bag in place: drop torn ends, write indices and metadata.yaml.
 
     Raises:
-        BagError: If the folder holds no bag, or its file is damaged.
+        BagError: If the folder holds no bag, or a file is damaged.
         OSError: If the disk refuses.
     """
-    path = bag_file(directory)
-    size = path.stat().st_size
-    kept = finish_mcap(path)
-    connections = _write_metadata(directory, path)
-    return RepairReport({c.topic: c.msgcount for c in connections}, max(0, size - kept))
+    files = bag_files(directory)
+    storage: Storage = 'mcap' if files[0].suffix == SUFFIXES['mcap'] else 'sqlite3'
+    dropped = 0
+    parts: list[PartSummary] = []
+    topics: dict[str, Connection] = {}
+    for path in files:
+        if is_torn(path):
+            size = path.stat().st_size
+            dropped += max(0, size - finish_mcap(path))
+        part, connections = _summary(path)
+        parts.append(part)
+        topics |= {c.topic: c for c in connections}
+    write_metadata(directory, parts, topics, storage)
+    counts = {topic: sum(p.counts.get(topic, 0) for p in parts) for topic in topics}
+    return RepairReport(counts, dropped)
 
 
-def _write_metadata(directory: Path, path: Path) -> list[Connection]:
+def _summary(path: Path) -> tuple[PartSummary, list[Connection]]:
     try:
         with Reader(path) as bag:
-            connections, count = list(bag.connections), bag.message_count
-            start = bag.start_time if count else 0
-            duration = max(0, bag.duration - 1)
+            connections = list(bag.connections)
+            counts = {c.topic: c.msgcount for c in connections}
+            first = bag.start_time if bag.message_count else 0
+            last = max(first, bag.end_time - 1) if bag.message_count else 0
     except ReaderError as error:
         raise BagError(f'{path} cannot be read after its repair: {error}') from error
-    span = {
-        'starting_time': {'nanoseconds_since_epoch': start},
-        'duration': {'nanoseconds': duration},
-        'message_count': count,
-    }
-    information = {
-        'version': 9,
-        'storage_identifier': 'mcap',
-        'relative_file_paths': [path.name],
-        **span,
-        'topics_with_message_count': _topics(connections),
-        'compression_format': '',
-        'compression_mode': '',
-        'files': [{'path': path.name, **span}],
-        'custom_data': None,
-        'ros_distro': 'rosbags',
-    }
-    yaml = YAML(typ='safe')
-    yaml.default_flow_style = False
-    part = directory / 'metadata.yaml.tmp'
-    with part.open('w', encoding='utf-8') as stream:
-        yaml.dump({'rosbag2_bagfile_information': information}, stream)
-    part.replace(directory / 'metadata.yaml')
-    return connections
+    return PartSummary(path.name, first, last, counts), [_hashed(c) for c in connections]
 
 
-def _topics(connections: Sequence[Connection]) -> list[dict[str, Any]]:
+def _hashed(connection: Connection) -> Connection:
+    """Return the connection with the hash of its type, where the type is known here."""
     store = message_types()
-    return [
-        {
-            'topic_metadata': {
-                'name': c.topic,
-                'type': c.msgtype,
-                'serialization_format': c.ext.serialization_format,
-                'offered_qos_profiles': dump_qos_v9(c.ext.offered_qos_profiles),
-                'type_description_hash': (
-                    store.hash_rihs01(c.msgtype) if c.msgtype in store.fielddefs else ''
-                ),
-            },
-            'message_count': c.msgcount,
-        }
-        for c in connections
-        if isinstance(c.ext, ConnectionExtRosbag2)
-    ]
+    known = not connection.digest and connection.msgtype in store.fielddefs
+    return (
+        connection._replace(digest=store.hash_rihs01(connection.msgtype)) if known else connection
+    )
+
+
+def _number(path: Path) -> int:
+    match = re.search(r'_(\d+)$', path.stem)
+    return int(match[1]) if match else 0

@@ -1,35 +1,37 @@
-"""A rosbag2 (MCAP) bag that is written while a robot moves: raw CDR in, readable at any cut.
+"""A rosbag2 bag that is written while a robot moves: raw CDR in, readable at any cut.
 
 Messages gather in a chunk that goes to disk when it holds 1 MiB or is `FLUSH_PERIOD_S` old, by
 unbuffered writes: a SIGKILL costs at most the last chunk, and `bag_repair` finishes such a bag.
 A write that fails (disk full) raises `BagError` once; the bag is cut back to its last whole chunk,
 finished and closed, and later messages are counted as lost.
+
+A bag may be split into parts by size or time. A part begins with the last message of every
+latched topic, so that each can be played by itself; `BagReader` leaves these repeats out.
 """
 
 from __future__ import annotations
 
-import os
 import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from typing import Self
 
 from rosbags.interfaces import Connection
-from rosbags.interfaces import Qos
-from rosbags.interfaces import QosDurability
-from rosbags.interfaces import QosHistory
-from rosbags.interfaces import QosLiveliness
-from rosbags.interfaces import QosReliability
-from rosbags.interfaces import QosTime
-from rosbags.rosbag2 import StoragePlugin
-from rosbags.rosbag2 import Writer
-from rosbags.rosbag2.errors import WriterError
+from rosbags.interfaces import ConnectionExtRosbag2
+from rosbags.interfaces import MessageDefinition
+from rosbags.interfaces import MessageDefinitionFormat
 
 from structrl_ros.errors import BagError
+from structrl_ros.recording.bag_format import BagFormat
+from structrl_ros.recording.bag_format import TopicQos
+from structrl_ros.recording.bag_metadata import PartSummary
+from structrl_ros.recording.bag_metadata import part_metadata
+from structrl_ros.recording.bag_metadata import qos_text
+from structrl_ros.recording.bag_metadata import write_metadata
+from structrl_ros.recording.bag_parts import Part
+from structrl_ros.recording.bag_parts import open_part
 from structrl_ros.recording.bag_repair import repair_bag
 from structrl_ros.recording.message_types import message_types
 
@@ -38,97 +40,53 @@ FLUSH_PERIOD_S = 1.0
 #: Bytes kept free for the index of a bag whose disk fills up.
 RESERVE_BYTES = 256 * 1024
 _RESERVE_NAME = '.reserve'
-_INFINITE = QosTime(9223372036, 854775807)
-
-
-@dataclass(frozen=True, slots=True)
-class TopicQos:
-    """What of a publisher's QoS a player needs to offer the same."""
-
-    reliable: bool = True
-    transient_local: bool = False
-    depth: int = 10
-
-    def profile(self) -> Qos:
-        """Return the profile in the bag's form."""
-        return Qos(
-            QosHistory.KEEP_LAST,
-            self.depth,
-            QosReliability.RELIABLE if self.reliable else QosReliability.BEST_EFFORT,
-            QosDurability.TRANSIENT_LOCAL if self.transient_local else QosDurability.VOLATILE,
-            _INFINITE,
-            _INFINITE,
-            QosLiveliness.AUTOMATIC,
-            _INFINITE,
-            avoid_ros_namespace_conventions=False,
-        )
-
-
-class _DiskFile:
-    """An unbuffered file that writes whole blocks or raises OSError."""
-
-    def __init__(self, path: Path) -> None:
-        self._descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
-        self._at = os.lseek(self._descriptor, 0, os.SEEK_END)
-
-    def tell(self) -> int:
-        """Return the length of what was written, in bytes."""
-        return self._at
-
-    def write(self, data: bytes | memoryview) -> int:
-        """Write all of the data."""
-        view = memoryview(data).cast('B')
-        rest = view
-        while rest:
-            written = os.write(self._descriptor, rest)
-            self._at += written
-            rest = rest[written:]
-        return len(view)
-
-    def close(self) -> None:
-        """Close the file; a second call does nothing."""
-        if self._descriptor >= 0:
-            descriptor, self._descriptor = self._descriptor, -1
-            os.close(descriptor)
 
 
 class BagWriter:
     """Writes one bag; not thread-safe.
 
     Attributes:
-        counts: Messages written (or still in the open chunk), by topic.
+        counts: Messages written (or still in the open chunk), by topic, without repeats.
         lost: Messages that came after the recording had failed, by topic.
         error: Why the recording ended early, or ''.
     """
 
-    def __init__(self, path: Path, *, now_ns: Callable[[], int] = time.time_ns) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        form: BagFormat | None = None,
+        now_ns: Callable[[], int] = time.time_ns,
+    ) -> None:
         """Create the bag's folder and file.
 
         Args:
             path: Folder of the bag; it must not exist.
+            form: Storage, compression and splitting; one MCAP file by default.
             now_ns: Clock of the bag's stamps (time of receipt), wall time in nanoseconds.
 
         Raises:
             BagError: If the folder exists or cannot be made.
+            ParameterError: If the form is not allowed.
         """
         self.path = path
         self.counts: Counter[str] = Counter()
         self.lost: Counter[str] = Counter()
         self.error = ''
+        self._form = form or BagFormat()
         self._now_ns = now_ns
         self._last_stamp_ns = 0
         self._flushed_at = time.monotonic()
         self._connections: dict[str, Connection] = {}
-        self._open = False
+        self._latched: dict[str, bytes | None] = {}
+        self._parts: list[PartSummary] = []
+        if path.exists():
+            raise BagError(f'cannot record to {path}: it exists already, nothing is overwritten')
         try:
-            self._writer = Writer(path, version=9, storage_plugin=StoragePlugin.MCAP)
-            self._writer.open()
-            self._storage: Any = self._writer.storage
-            self._storage.bio.close()
-            self._file = _DiskFile(self._storage.path)
-            self._storage.bio = self._file
+            path.mkdir(parents=True)
+            self._part = self._begin_part()
             (path / _RESERVE_NAME).write_bytes(bytes(RESERVE_BYTES))
-        except (OSError, WriterError) as error:
+        except OSError as error:
             raise BagError(f'cannot record to {path}: {error}') from error
         self._open = True
 
@@ -143,13 +101,24 @@ class BagWriter:
         store = message_types()
         if msgtype not in store.fielddefs:
             raise BagError(f'unknown message type {msgtype!r} of topic {topic!r}')
-        self._connections[topic] = self._writer.add_connection(
-            topic,
-            msgtype,
-            typestore=store,
-            offered_qos_profiles=[(qos or TopicQos()).profile()],
+        qos = qos or TopicQos()
+        text, _ = store.generate_msgdef(msgtype, ros_version=2)
+        connection = Connection(
+            id=len(self._connections) + 1,
+            topic=topic,
+            msgtype=msgtype,
+            msgdef=MessageDefinition(MessageDefinitionFormat.MSG, text),
+            digest=store.hash_rihs01(msgtype),
+            msgcount=0,
+            ext=ConnectionExtRosbag2('cdr', [qos.profile()]),
+            owner=self,
         )
+        known = {c.msgtype for c in self._connections.values()}
+        self._part.add(connection, qos_text(connection), msgtype not in known)
+        self._connections[topic] = connection
         self.counts[topic] = 0
+        if qos.transient_local:
+            self._latched[topic] = None
 
     def write(self, topic: str, data: bytes | memoryview) -> None:
         """Write one serialised message, stamped with the time of receipt.
@@ -160,15 +129,18 @@ class BagWriter:
         if not self._open:
             self.lost[topic] += 1
             return
-        connection = self._connections.get(topic)
-        if connection is None:
+        if topic not in self._connections:
             raise BagError(f'topic {topic!r} was not added')
         self._last_stamp_ns = max(self._last_stamp_ns, self._now_ns())
         self.counts[topic] += 1
         try:
-            self._writer.write(connection, self._last_stamp_ns, data)
+            if self._is_part_full():
+                self._split()
+            self._put(topic, data)
         except OSError as error:
             raise self._fail(error) from error
+        if topic in self._latched:
+            self._latched[topic] = bytes(data)
         self.flush_if_due()
 
     def flush_if_due(self) -> None:
@@ -187,10 +159,10 @@ class BagWriter:
             BagError: Once, if the disk refuses.
         """
         self._flushed_at = time.monotonic()
-        if not self._open or not self._storage.chunk.msgs:
+        if not self._open:
             return
         try:
-            self._storage.close_chunk()
+            self._part.flush()
         except OSError as error:
             raise self._fail(error) from error
 
@@ -205,7 +177,7 @@ class BagWriter:
         try:
             self.flush()
             self._drop_reserve()
-            self._writer.close()
+            self._end_part()
             self._open = False
         except OSError as error:
             raise self._fail(error) from error
@@ -218,13 +190,50 @@ class BagWriter:
         """Close the bag."""
         self.close()
 
+    def _put(self, topic: str, data: bytes | memoryview) -> None:
+        self._part.write(self._connections[topic], self._last_stamp_ns, data)
+        self._parts[-1].see(topic, self._last_stamp_ns)
+
+    def _is_part_full(self) -> bool:
+        part, form = self._parts[-1], self._form
+        if not part.messages:
+            return False
+        age_s = (self._last_stamp_ns - part.first_ns) / 1e9
+        return bool(
+            (form.split_bytes and self._part.size() >= form.split_bytes)
+            or (form.split_seconds and age_s >= form.split_seconds)
+        )
+
+    def _split(self) -> None:
+        """Finish the part and begin another with what is latched."""
+        self._end_part()
+        self._part = self._begin_part()
+        types: set[str] = set()
+        for connection in self._connections.values():
+            self._part.add(connection, qos_text(connection), connection.msgtype not in types)
+            types.add(connection.msgtype)
+        for topic, data in self._latched.items():
+            if data is not None:
+                self._put(topic, data)
+
+    def _begin_part(self) -> Part:
+        form = self._form
+        part = open_part(self.path, len(self._parts), form.storage, form.compression)
+        self._parts.append(PartSummary(part.path.name))
+        return part
+
+    def _end_part(self) -> None:
+        storage = self._form.storage
+        self._part.close(part_metadata(self._parts[-1], self._connections, storage))
+        write_metadata(self.path, self._parts, self._connections, storage)
+
     def _drop_reserve(self) -> None:
         with suppress(OSError):
             (self.path / _RESERVE_NAME).unlink()
 
     def _fail(self, error: OSError) -> BagError:
         self._open = False
-        self._file.close()
+        self._part.abandon()
         self._drop_reserve()
         self.error = f'recording stopped: {error.strerror or error}'
         try:

@@ -7,8 +7,8 @@ from dataclasses import field
 import numpy as np
 import pytest
 
+from structrl_ros.recording.bag_format import TopicQos
 from structrl_ros.recording.bag_writer import BagWriter
-from structrl_ros.recording.bag_writer import TopicQos
 from structrl_ros.recording.message_types import message_types
 from structrl_ros.recording.policy_entry import policy_values
 from structrl_ros.rewards.structured import StructuredReward

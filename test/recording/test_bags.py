@@ -14,10 +14,13 @@ from mcap.reader import make_reader
 from rosbags.rosbag2 import Reader
 
 from structrl_ros.errors import BagError
+from structrl_ros.errors import ParameterError
+from structrl_ros.recording.bag_format import BagFormat
+from structrl_ros.recording.bag_format import TopicQos
 from structrl_ros.recording.bag_reader import BagReader
+from structrl_ros.recording.bag_repair import bag_files
 from structrl_ros.recording.bag_repair import repair_bag
 from structrl_ros.recording.bag_writer import BagWriter
-from structrl_ros.recording.bag_writer import TopicQos
 
 SAFETY = 'structrl_msgs/msg/Safety'
 STREAM = """
@@ -74,7 +77,7 @@ def test_messages_are_decoded_by_the_definitions_in_the_bag(tmp_path, synthetic_
 def test_another_library_reads_the_bag(tmp_path, synthetic_run):
     run = synthetic_run()
     run.write(tmp_path)
-    with (tmp_path / 'bag/bag.mcap').open('rb') as stream:
+    with (tmp_path / 'bag/bag_0.mcap').open('rb') as stream:
         found = [(c.topic, m.data) for _, c, m in make_reader(stream).iter_messages()]
     assert sorted(found) == sorted(run.sent)
 
@@ -84,7 +87,7 @@ def test_cut_bag_reads_as_a_prefix_and_is_repaired(tmp_path, synthetic_run, shar
     run = synthetic_run(close=False)
     writer = run.write(tmp_path)
     writer.flush()
-    path = tmp_path / 'bag/bag.mcap'
+    path = tmp_path / 'bag/bag_0.mcap'
     ends = [path.stat().st_size]
     os.truncate(path, int(ends[0] * share))
     reader = BagReader(tmp_path / 'bag')
@@ -106,13 +109,13 @@ def many_chunks(path, count):
     for i in range(count):
         writer.write('/noise', bytes([i]) * 500)
         writer.flush()
-        sizes.append((path / f'{path.name}.mcap').stat().st_size)
+        sizes.append((path / f'{path.name}_0.mcap').stat().st_size)
     return sizes
 
 
 def test_a_cut_at_any_byte_costs_the_torn_chunk_only(tmp_path):
     sizes = many_chunks(tmp_path / 'whole', 4)
-    data = (tmp_path / 'whole/whole.mcap').read_bytes()
+    data = (tmp_path / 'whole/whole_0.mcap').read_bytes()
     counts = []
     for cut in range(sizes[1], sizes[2] + 1, 13):
         bag = tmp_path / f'cut{cut}'
@@ -159,6 +162,7 @@ FILL = """
 import sys
 from pathlib import Path
 from structrl_ros.errors import BagError
+from structrl_ros.errors import ParameterError
 from structrl_ros.recording.bag_writer import BagWriter
 bag = BagWriter(Path(sys.argv[1]))
 bag.add_topic('/noise', 'std_msgs/msg/ByteMultiArray')
@@ -256,7 +260,7 @@ def test_stamps_never_go_back_when_the_wall_clock_does(tmp_path):
 def test_missing_bag_is_one_clear_line(tmp_path, make):
     path = tmp_path / 'bag'
     make(path)
-    with pytest.raises(BagError, match=r'no such folder|holds 0 \.mcap files'):
+    with pytest.raises(BagError, match=r'no such folder|holds 0 \.mcap'):
         BagReader(path)
 
 
@@ -286,3 +290,98 @@ def test_message_that_does_not_fit_its_type_is_refused(tmp_path):
         bag.write('/safety', b'\x00\x01\x00\x00\xff')
     with pytest.raises(BagError, match=f'/safety in .* is no {SAFETY}'):
         list(BagReader(Path(tmp_path / 'bag')).messages())
+
+
+def numbered(path, count, form, topic='/noise'):
+    """Write `count` numbered messages of 1 kB and a latched plan that changes once."""
+    times = iter(range(0, 10**12, 10**8))  # 10 a second
+    writer = BagWriter(path, form=form, now_ns=lambda: next(times))
+    writer.add_topic(topic, 'std_msgs/msg/ByteMultiArray')
+    writer.add_topic('/plan', 'std_msgs/msg/String', TopicQos(transient_local=True, depth=1))
+    writer.write('/plan', b'first plan')
+    for i in range(count):
+        if i == count // 2:
+            writer.write('/plan', b'second plan')
+        writer.write(topic, i.to_bytes(4, 'little') * 250)
+    return writer
+
+
+FORMS = {
+    'by size': BagFormat(split_bytes=20_000),
+    'by time': BagFormat(split_seconds=2.0),
+    'compressed': BagFormat(split_bytes=20_000, compression='zstd'),
+    'sqlite': BagFormat(split_bytes=20_000, storage='sqlite3'),
+}
+
+
+@pytest.mark.parametrize('form', FORMS.values(), ids=FORMS)
+def test_bag_in_parts_reads_as_one(tmp_path, form):
+    numbered(tmp_path / 'bag', 100, form).close()
+    parts = bag_files(tmp_path / 'bag')
+    assert len(parts) >= 4
+    pairs = read_pairs(tmp_path / 'bag')
+    numbers = [int.from_bytes(d[:4], 'little') for t, d in pairs if t == '/noise']
+    assert numbers == list(range(100))
+    assert [d for t, d in pairs if t == '/plan'] == [b'first plan', b'second plan']
+
+
+@pytest.mark.parametrize('form', FORMS.values(), ids=FORMS)
+def test_each_part_begins_with_what_is_latched(tmp_path, form):
+    numbered(tmp_path / 'bag', 100, form).close()
+    for part in bag_files(tmp_path / 'bag'):
+        with Reader(part) as bag:
+            connection, _, data = next(iter(bag.messages()))
+        assert connection.topic == '/plan'
+        assert data in (b'first plan', b'second plan')
+
+
+def test_metadata_lists_every_part_with_its_span(tmp_path):
+    numbered(tmp_path / 'bag', 100, FORMS['by time']).close()
+    with Reader(tmp_path / 'bag') as bag:
+        seconds = (bag.end_time - bag.start_time) / 1e9
+        whole = bag.message_count
+    assert seconds == pytest.approx(10.1, abs=0.1)
+    counts = []
+    for part in bag_files(tmp_path / 'bag'):
+        with Reader(part) as bag:
+            counts.append(bag.message_count)
+            assert (bag.end_time - bag.start_time) / 1e9 <= 2.1
+    assert sum(counts) == whole
+
+
+@pytest.mark.parametrize('name', ['by size', 'compressed', 'sqlite'])
+def test_killed_bag_in_parts_is_read_and_repaired(tmp_path, name):
+    writer = numbered(tmp_path / 'bag', 60, FORMS[name])
+    writer.flush()
+    writer._part.abandon()  # what the kernel does to a killed process
+    (tmp_path / 'bag/metadata.yaml').unlink()
+    before = [d for t, d in read_pairs(tmp_path / 'bag') if t == '/noise']
+    assert [int.from_bytes(d[:4], 'little') for d in before] == list(range(60))
+    repair_bag(tmp_path / 'bag')
+    reader = BagReader(tmp_path / 'bag')
+    assert not reader.is_cut
+    assert [m.data for m in reader.raw_messages(['/noise'])] == before
+    assert [m.data for m in reader.raw_messages(['/plan'])] == [b'first plan', b'second plan']
+
+
+def test_compression_makes_a_bag_smaller(tmp_path):
+    numbered(tmp_path / 'plain', 100, BagFormat()).close()
+    numbered(tmp_path / 'small', 100, BagFormat(compression='zstd')).close()
+    sizes = [sum(f.stat().st_size for f in bag_files(tmp_path / n)) for n in ('plain', 'small')]
+    assert sizes[1] < 0.5 * sizes[0]
+
+
+@pytest.mark.parametrize(
+    ('options', 'text'),
+    [
+        ({'storage': 'rosbag1'}, "storage 'rosbag1'; allowed: mcap, sqlite3"),
+        ({'compression': 'lz4'}, "compression 'lz4' of mcap; allowed: none, zstd"),
+        ({'storage': 'sqlite3', 'compression': 'zstd'}, 'of sqlite3; allowed: none'),
+        ({'split_bytes': -1}, 'allowed: 0'),
+        ({'split_seconds': float('nan')}, 'allowed: 0'),
+    ],
+)
+def test_unknown_form_of_a_bag_is_refused_in_one_line(tmp_path, options, text):
+    with pytest.raises(ParameterError, match=text):
+        BagWriter(tmp_path / 'bag', form=BagFormat(**options))
+    assert not (tmp_path / 'bag').exists()

@@ -208,7 +208,7 @@ def test_film_is_spread_over_the_run(tmp_path, synthetic_run):
 def test_cut_recording_is_reported_as_unfinished(tmp_path, synthetic_run):
     run = synthetic_run(close=False, chunks=6)
     run.write(tmp_path).flush()
-    path = tmp_path / 'bag/bag.mcap'
+    path = tmp_path / 'bag/bag_0.mcap'
     with path.open('r+b') as stream:
         stream.truncate(path.stat().st_size - 10)
     events = read_events(tmp_path / 'bag')

@@ -1,0 +1,44 @@
+"""`structrl bag`: look into recordings, and finish those that were cut."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+bag = typer.Typer(no_args_is_help=True, help='Look into recordings, and finish those cut short.')
+console = Console(soft_wrap=True)
+
+BagFolder = Annotated[Path, typer.Argument(help='Folder of a bag, as runs/<time>/bag.')]
+
+
+@bag.command()
+def info(folder: BagFolder) -> None:
+    """List the topics of a bag, also of one that was cut."""
+    from structrl_ros.recording.bag_reader import BagReader
+
+    reader = BagReader(folder)
+    table = Table('topic', 'type')
+    table.add_column('messages', justify='right')
+    for topic, summary in sorted(reader.topics.items()):
+        table.add_row(topic, summary.msgtype, str(summary.count))
+    console.print(table)
+    if reader.is_cut:
+        console.print(f'the bag was cut; finish it: structrl bag repair {folder}', style='yellow')
+
+
+@bag.command()
+def repair(folder: BagFolder) -> None:
+    """Finish a bag that was cut by a kill, a power loss or a full disk.
+
+    Example: [bold]structrl bag repair runs/20261130-101500/bag[/]
+    """
+    from structrl_ros.recording.bag_repair import repair_bag
+
+    report = repair_bag(folder)
+    console.print(
+        f'{folder}: {report.messages} messages, {report.dropped_bytes} torn bytes dropped'
+    )
