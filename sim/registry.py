@@ -13,13 +13,19 @@ from structrl_ros.ports import Policy
 _BODIES = {
     'kinematic': ('structrl_ros.sim.kinematic.body', 'KinematicBody'),
     'libero': ('structrl_ros.sim.libero.body', 'LiberoBody'),
+    'tabletop': ('structrl_ros.sim.tabletop.body', 'TabletopBody'),
 }
 _EXPERTS = {
     'kinematic': ('structrl_ros.sim.kinematic.expert', 'KinematicExpert'),
     'libero': ('structrl_ros.sim.libero.expert_policy', 'LiberoExpert'),
+    'tabletop': ('structrl_ros.sim.tabletop.expert_policy', 'TabletopExpert'),
 }
 
-_FIRST_TASKS = {'kinematic': 'kinematic/two_in_basket', 'libero': 'long/0'}
+_FIRST_TASKS = {
+    'kinematic': 'kinematic/two_in_basket',
+    'libero': 'long/0',
+    'tabletop': 'pack_lunch',
+}
 
 #: Names that `make_body` takes.
 BODIES = tuple(sorted(_BODIES))

@@ -14,7 +14,9 @@ class SimParameters:
     """What sim_node simulates, and how its clock runs."""
 
     body: str = parameter(
-        'libero', description='World behind the Body port.', choices=('libero', 'kinematic')
+        'libero',
+        description='World behind the Body port.',
+        choices=('libero', 'tabletop', 'kinematic'),
     )
     task: str = parameter('', description="Task by name or suite/number; '' = the body's first.")
     seed: int = parameter(0, description='Seed of the scene.', bounds=(0, 2**31 - 1))
@@ -53,7 +55,7 @@ class SimParameters:
 
     @property
     def body_options(self) -> dict[str, Any]:
-        """Options of the body's constructor; the kinematic body draws in one detail only."""
+        """Options of the body's constructor; the others draw in one detail only."""
         options: dict[str, Any] = {'image_size': self.image_size}
         if self.body == 'libero':
             options['picture_detail'] = self.picture_detail

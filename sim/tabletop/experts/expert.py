@@ -15,6 +15,7 @@ from structrl_ros.sim.tabletop.experts.pick_and_place import pick
 from structrl_ros.sim.tabletop.experts.pick_and_place import pick_and_place
 from structrl_ros.sim.tabletop.experts.pick_and_place import put_down
 from structrl_ros.sim.tabletop.experts.press import press
+from structrl_ros.sim.tabletop.experts.retreat import retreat
 from structrl_ros.sim.tabletop.experts.turn_knob import turn_knob
 from structrl_ros.sim.tabletop.task_data import Predicate
 from structrl_ros.sim.tabletop.task_data import Task
@@ -53,7 +54,7 @@ def moves_for(view: WorldView, task: Task, wanted: Int) -> Float64:
         rows = np.flatnonzero(wanted == index)
         some = view if len(rows) == len(wanted) else view.take(rows)
         moves[rows] = _skill(some, task, task.predicates[index])
-    return moves
+    return retreat(view, task, wanted, moves)
 
 
 def next_predicates(view: WorldView, task: Task) -> Int:

@@ -18,7 +18,9 @@ AHEAD = 0.35
 #: A lid that has left its stop by this is in hand.
 LEFT = 0.10
 #: Below this angle a lid falls shut by itself.
-FALLS = 1.25
+FALLS = 1.0
+#: How far above the travelling height the fingers then wait, metres.
+AWAY = 0.06
 
 
 def open_lid(view: WorldView, task: Task, fixture: int) -> Float64:
@@ -33,5 +35,5 @@ def close_lid(view: WorldView, task: Task, fixture: int) -> Float64:
     angle = view.joints[:, fixture]
     lead = drag(view, task, fixture, -AHEAD, angle < joint.limit - LEFT)
     off = np.zeros_like(view.tcp)
-    off[:, 2] = TRAVEL - view.tcp[:, 2]
+    off[:, 2] = TRAVEL + AWAY - view.tcp[:, 2]
     return choose(angle < FALLS, straight(off, np.zeros(len(off)), OPEN), lead)

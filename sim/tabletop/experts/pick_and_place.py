@@ -6,6 +6,7 @@ import numpy as np
 
 from structrl_ros.sim.tabletop.experts.motion import CLOSE
 from structrl_ros.sim.tabletop.experts.motion import OPEN
+from structrl_ros.sim.tabletop.experts.motion import TRAVEL
 from structrl_ros.sim.tabletop.experts.motion import choose
 from structrl_ros.sim.tabletop.experts.motion import funnel
 from structrl_ros.sim.tabletop.experts.motion import near
@@ -40,7 +41,9 @@ def pick(view: WorldView, task: Task, slot: int) -> Float64:
     ready |= closing & here.within(2.0 * GRASP_ASIDE, 2.0 * GRASP_UP, 2.0 * GRASP_TURN)
     grip = np.where(ready | view.held[:, slot], CLOSE, OPEN)
     taking = straight(0.5 * off, 0.5 * turn, grip)
-    lifting = straight(np.array([[0.0, 0.0, 0.05]]).repeat(len(off), axis=0), 0.0 * turn, grip)
+    up = np.zeros_like(off)
+    up[:, 2] = np.maximum(TRAVEL - view.tcp[:, 2], 0.0)
+    lifting = straight(up, 0.0 * turn, grip)
     move = choose(ready, taking, funnel(view, off, turn, grip))
     return choose(view.held[:, slot], lifting, move)
 

@@ -1,0 +1,156 @@
+"""The arm of the tabletop: from `ee_delta_pose` actions to joint servos, for one control period.
+
+An action moves the tool from where it is measured; there is no integrated target that a policy
+could not see. Damped least squares on a model of the arm alone turn the target pose into joint
+angles, which become the set points of the position servos.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from xml.etree.ElementTree import Element
+from xml.etree.ElementTree import tostring
+
+import numpy as np
+
+from structrl_ros.control.rotations import matrix_from_vector
+from structrl_ros.control.rotations import vector_from_matrix
+from structrl_ros.sim.tabletop.mjcf.elements import add
+from structrl_ros.sim.tabletop.mjcf.looks import add_materials
+from structrl_ros.sim.tabletop.mjcf.robot import FINGER_OPEN
+from structrl_ros.sim.tabletop.mjcf.robot import FINGER_SHUT
+from structrl_ros.sim.tabletop.mjcf.robot import FINGERS
+from structrl_ros.sim.tabletop.mjcf.robot import JOINTS
+from structrl_ros.sim.tabletop.mjcf.robot import TCP
+from structrl_ros.sim.tabletop.mjcf.robot import Grip
+from structrl_ros.sim.tabletop.mjcf.robot import add_robot
+from structrl_ros.types import Float32
+from structrl_ros.types import Float64
+
+#: What an action entry of 1 asks for in one control period: metres, radians.
+TRANSLATION_M = 0.05
+ROTATION_RAD = 0.5
+
+#: Joint angles at rest: the hand looks down, its fingers open along x.
+HOME = np.array([0.0, -0.1, 0.0, -2.4, 0.0, 2.3, -np.pi / 4])
+
+#: Iterations of damped least squares, the damping, and the pull towards `HOME` where the seventh
+#: joint leaves a choice.
+ITERATIONS = 4
+DAMPING = 1e-3
+POSTURE_GAIN = 0.05
+#: Rounds of `ITERATIONS` from `HOME` to where an episode begins.
+PLACING_ROUNDS = 4
+#: A tilt of the hand below this (rad) that no action asks for is drift of the servos and is taken
+#: back; a greater one was meant.
+DRIFT_RAD = 0.15
+
+
+class ArmControl:
+    """Turns actions into servo set points; remembers nothing but what lies in `data.ctrl`."""
+
+    def __init__(self, mujoco: Any, model: Any) -> None:
+        """Bind to the model of a scene."""
+        self._mujoco = mujoco
+        self._inverse = _InverseKinematics(mujoco)
+        self._joints = np.array([model.joint(name).qposadr[0] for name in JOINTS])
+        self._dofs = np.array([model.joint(name).dofadr[0] for name in JOINTS])
+        self._fingers = np.array([model.joint(name).qposadr[0] for name in FINGERS])
+        self._servos = np.array([model.actuator(name).id for name in JOINTS])
+        self._gripper = model.actuator('gripper').id
+        self._site = model.site(TCP).id
+
+    def place(self, data: Any, joints: Float64) -> None:
+        """Set the arm to joint angles (7,), at rest, the gripper open."""
+        data.qpos[self._joints] = joints
+        data.qpos[self._fingers] = FINGER_OPEN
+        data.ctrl[self._servos] = joints
+        data.ctrl[self._gripper] = FINGER_OPEN
+
+    def command(self, data: Any, action: Float32) -> None:
+        """Set the servos for an action of shape (7,); `data` holds present positions."""
+        wish = np.clip(np.asarray(action, dtype=np.float64), -1.0, 1.0)
+        position = data.site_xpos[self._site] + TRANSLATION_M * wish[:3]
+        rotation = data.site_xmat[self._site].reshape(3, 3)
+        if not wish[3:5].any():
+            rotation = level(rotation)
+        if wish[3:6].any():
+            rotation = matrix_from_vector(ROTATION_RAD * wish[3:6]) @ rotation
+        joints = self._inverse.solve(data.qpos[self._joints], position, rotation)
+        data.ctrl[self._servos] = joints
+        if wish[6] != 0.0:
+            data.ctrl[self._gripper] = FINGER_SHUT if wish[6] > 0.0 else FINGER_OPEN
+
+    def gripper_command(self, data: Any) -> float:
+        """Return the sign of the last gripper action: -1 open, 1 close."""
+        return -1.0 if data.ctrl[self._gripper] > 0.0 else 1.0
+
+    def joint_angles(self, data: Any) -> Float64:
+        """Return the joint angles, shape (7,), radians."""
+        return np.asarray(data.qpos[self._joints])
+
+    def joint_velocities(self, data: Any) -> Float64:
+        """Return the joint velocities, shape (7,), radians a second."""
+        return np.asarray(data.qvel[self._dofs])
+
+    def fingers(self, data: Any) -> Float64:
+        """Return the distance of both fingers from the middle, shape (2,), metres."""
+        return np.asarray(data.qpos[self._fingers])
+
+    def reach(self, position: Float64, yaw: float) -> Float64:
+        """Return joint angles (7,) near `HOME` for a place (3,) and yaw, the hand looking down."""
+        cos, sin = float(np.cos(yaw)), float(np.sin(yaw))
+        rotation = np.array([[-sin, cos, 0.0], [cos, sin, 0.0], [0.0, 0.0, -1.0]])
+        joints = HOME
+        for _ in range(PLACING_ROUNDS):
+            joints = self._inverse.solve(joints, position, rotation)
+        return joints
+
+
+class _InverseKinematics:
+    """Damped least squares on the arm alone."""
+
+    def __init__(self, mujoco: Any) -> None:
+        root = Element('mujoco')
+        add(root, 'compiler', angle='radian', autolimits='true')
+        add_materials(add(root, 'asset'))
+        add_robot(add(root, 'worldbody'), Grip())
+        self._mujoco = mujoco
+        self._model = mujoco.MjModel.from_xml_string(tostring(root, encoding='unicode'))
+        self._data = mujoco.MjData(self._model)
+        self._site = self._model.site(TCP).id
+        self._low, self._high = self._model.jnt_range[:7].T
+        self._jacobian = np.zeros((6, self._model.nv))
+        self._damping = DAMPING**2 * np.eye(6)
+
+    def solve(self, start: Float64, position: Float64, rotation: Float64) -> Float64:
+        """Return joint angles (7,) from a start, within the joints' limits."""
+        mujoco, model, data = self._mujoco, self._model, self._data
+        joints = np.array(start)
+        error = np.empty(6)
+        for iteration in range(ITERATIONS):
+            data.qpos[:7] = joints
+            mujoco.mj_kinematics(model, data)
+            mujoco.mj_comPos(model, data)
+            mujoco.mj_jacSite(model, data, self._jacobian[:3], self._jacobian[3:], self._site)
+            error[:3] = position - data.site_xpos[self._site]
+            error[3:] = vector_from_matrix(rotation @ data.site_xmat[self._site].reshape(3, 3).T)
+            jacobian = self._jacobian[:, :7]
+            pull = POSTURE_GAIN * (HOME - joints) if iteration == 0 else np.zeros(7)
+            square = jacobian @ jacobian.T + self._damping
+            step = np.linalg.solve(square, error - jacobian @ pull)
+            joints = np.clip(joints + pull + jacobian.T @ step, self._low, self._high)
+        return joints
+
+
+def level(rotation: Float64) -> Float64:
+    """Return the rotation (3, 3) with a small tilt of the tool's z axis from straight down undone.
+
+    A tilt beyond `DRIFT_RAD` stays.
+    """
+    z = rotation[:, 2]
+    axis = np.array([-z[1], z[0], 0.0])  # z x (0, 0, -1)
+    sine = float(np.hypot(z[0], z[1]))
+    if z[2] >= 0.0 or not 1e-9 < sine < np.sin(DRIFT_RAD):
+        return rotation
+    return matrix_from_vector(axis * (np.arcsin(sine) / sine)) @ rotation

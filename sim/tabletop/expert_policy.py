@@ -1,0 +1,126 @@
+"""`TabletopExpert`: the reactive experts behind the Policy port, with the simulator's whole state.
+
+It is privileged. It owns a twin of the body, sets it to the state that the body published, plays
+the expert closed-loop in it for one chunk and returns the actions that this took. The expert is a
+function of the state alone, so a chunk asked for in mid-flight continues the same motion.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from structrl_ros.errors import SimulationError
+from structrl_ros.errors import StaleDataError
+from structrl_ros.sim.tabletop.body import TabletopBody
+from structrl_ros.sim.tabletop.experts.expert import NOTHING
+from structrl_ros.sim.tabletop.experts.expert import moves_for
+from structrl_ros.sim.tabletop.experts.motion import to_body
+from structrl_ros.subtasks.grounding import ground
+from structrl_ros.types import Episode
+from structrl_ros.types import Float32
+from structrl_ros.types import Observation
+from structrl_ros.types import PolicySpec
+from structrl_ros.types import Subtask
+
+
+class TabletopExpert:
+    """Makes the predicate of a subtask true; once it is, the arm stands still, off any handle.
+
+    Needs MuJoCo, and observations with `simulator`.
+    """
+
+    def __init__(self, *, chunk_length: int = 8) -> None:
+        """Prepare; the twin is built by the first `reset`.
+
+        Args:
+            chunk_length: Rows of a chunk, at 10 Hz, 1 to 200.
+
+        Raises:
+            SimulationError: If the chunk length is outside its range.
+        """
+        if not 1 <= chunk_length <= 200:
+            raise SimulationError(f'chunk length {chunk_length}; allowed: 1 to 200')
+        self.spec = PolicySpec(
+            name='tabletop_expert',
+            action_space='ee_delta_pose',
+            action_dimension=7,
+            chunk_length=chunk_length,
+            roles=(),
+            max_age_s={},
+            privileged=True,
+            continues=True,
+        )
+        self._twin = TabletopBody()
+        self._scene: tuple[str, int, int] | None = None
+
+    def reset(self, episode: Episode) -> None:
+        """Build the twin of the episode's scene.
+
+        Raises:
+            SimulationError: If the body is no tabletop, or the scene does not exist.
+        """
+        if episode.body != self._twin.spec.name:
+            raise SimulationError(
+                f'the scripted expert cannot act on body {episode.body!r}; '
+                f'allowed: {self._twin.spec.name}'
+            )
+        self._place(episode.task, episode.seed, episode.initial_state)
+
+    def act(self, observation: Observation, subtask: Subtask, instruction: str) -> Float32:
+        """Return the actions of one chunk, shape (chunk_length, 7), after the committed ones.
+
+        Args:
+            observation: Needs `simulator`; of the rest only `committed` is looked at, actions that
+                are on their way to the body already.
+            subtask: What to do.
+            instruction: Not used; subtasks say everything.
+
+        Raises:
+            StaleDataError: If the observation has no simulator state.
+            SimulationError: If the task has no predicate that the subtask makes true.
+        """
+        now = observation.simulator
+        if now is None:
+            raise StaleDataError(
+                'the scripted expert needs the simulator state (topic privileged/state), got none'
+            )
+        self._place(now.task, now.seed, now.initial_state)
+        self._twin.set_simulator_state(now.state)
+        wanted = self._find(subtask)
+        for row in () if observation.committed is None else observation.committed:
+            self._twin.step(row)
+        actions = np.empty((self.spec.chunk_length, 7), dtype=np.float32)
+        for row in actions:
+            row[:] = self._next(wanted)
+            self._twin.step(row)
+        return actions
+
+    def close(self) -> None:
+        """Free the twin; a second call does nothing."""
+        self._twin.close()
+        self._scene = None
+
+    def _place(self, task: str, seed: int, initial_state: int) -> None:
+        scene = (task, seed, initial_state)
+        if self._scene != scene:
+            self._twin.reset(*scene)
+            self._scene = scene
+
+    def _find(self, subtask: Subtask) -> int:
+        names = self._twin.task.predicate_names
+        name = ground(subtask, names)
+        if name is None:
+            raise SimulationError(
+                f'no skill for {subtask.phrase!r}: it grounds to none of {", ".join(names)}'
+            )
+        return names.index(name)
+
+    def _next(self, wanted: int) -> Float32:
+        """Return the action for the twin's present state, shape (7,)."""
+        view, task = self._twin.view, self._twin.task
+        is_done = bool(view.truth[0, wanted])
+        moves = moves_for(view, task, np.array([NOTHING if is_done else wanted]))
+        action = to_body(moves)[0]
+        if is_done and not moves[0, :4].any():
+            return self._twin.hold_action()
+        return action
