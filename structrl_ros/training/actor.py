@@ -128,7 +128,7 @@ class Actor:
         loss.backward()
         norm = nn.utils.clip_grad_norm_(self._parameters, self._settings.gradient_clip)
         if not bool(torch.isfinite(norm)):
-            raise TrainingError("a gradient of the policy's is not finite")
+            raise TrainingError('a gradient of the policy is not finite')
         self._optimiser.step()
         self._warmup.step()
 

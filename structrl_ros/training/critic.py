@@ -84,7 +84,7 @@ class CriticLearner:
                 loss.backward()
                 norm = nn.utils.clip_grad_norm_(self.critic.parameters(), self._gradient_clip)
                 if not bool(torch.isfinite(norm)):
-                    raise TrainingError("a gradient of the critic's is not finite")
+                    raise TrainingError('a gradient of the critic is not finite')
                 self.optimiser.step()
 
 

@@ -131,7 +131,7 @@ class Imitator:
         loss.backward()
         norm = nn.utils.clip_grad_norm_(self._parameters, self._settings.gradient_clip)
         if not bool(torch.isfinite(norm)):
-            raise TrainingError("a gradient of the policy's is not finite")
+            raise TrainingError('a gradient of the policy is not finite')
         self._optimiser.step()
         self._cycle.step()
         self._average.update(self._done)
