@@ -15,6 +15,7 @@ from structrl_ros.sim.tabletop.body import TabletopBody
 from structrl_ros.sim.tabletop.experts.expert import NOTHING
 from structrl_ros.sim.tabletop.experts.expert import moves_for
 from structrl_ros.sim.tabletop.experts.motion import to_body
+from structrl_ros.sim.tabletop.world import PERIOD_S
 from structrl_ros.subtasks.grounding import ground
 from structrl_ros.types import Episode
 from structrl_ros.types import Float32
@@ -49,6 +50,7 @@ class TabletopExpert:
             max_age_s={},
             privileged=True,
             continues=True,
+            control_rate_hz=1.0 / PERIOD_S,
         )
         self._twin = TabletopBody()
         self._scene: tuple[str, int, int] | None = None
