@@ -17,9 +17,9 @@ import torch
 from structrl_ros.errors import ParameterError
 from structrl_ros.errors import PolicyError
 from structrl_ros.models.policies.base import ChunkPolicy
-from structrl_ros.models.policies.base import PolicyConfig
 from structrl_ros.models.policies.base import PolicyInput
 from structrl_ros.models.policies.base import Sample
+from structrl_ros.models.policies.config import PolicyConfig
 from structrl_ros.models.policies.flow_sde import Exploration
 from structrl_ros.models.policies.flow_sde import FlowSDE
 from structrl_ros.models.policies.flow_sde import Velocity

@@ -19,8 +19,8 @@ def pictures(images: torch.Tensor, size: int) -> torch.Tensor:
     pixels = images.permute(0, 3, 1, 2).float()
     height, width = pixels.shape[2:]
     if (height, width) != (size, size):
-        scale = size / max(height, width)
-        sides = (max(1, round(height * scale)), max(1, round(width * scale)))
+        longer = max(height, width)
+        sides = (max(1, height * size // longer), max(1, width * size // longer))
         pixels = functional.interpolate(
             pixels, sides, mode='bilinear', antialias=True, align_corners=False
         ).round()

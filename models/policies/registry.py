@@ -10,7 +10,7 @@ from typing import Any
 from structrl_ros.errors import CheckpointError
 from structrl_ros.errors import ParameterError
 from structrl_ros.models.policies.base import ChunkPolicy
-from structrl_ros.models.policies.base import PolicyConfig
+from structrl_ros.models.policies.config import PolicyConfig
 from structrl_ros.models.policies.flow_sde import Exploration
 from structrl_ros.types import JsonObject
 
