@@ -127,8 +127,11 @@ def match_noun(noun: str, thing: str) -> float:
 
 
 def match_handle(phrase: str, name: str) -> float:
-    """Return how well a phrase names the thing or region that a body calls `name`, in [0, 1]."""
-    return _match_parts(parse_mention(phrase), parse_handle(name))
+    """Return how well a phrase names the thing or region that a body calls `name`, in [0, 1].
+
+    The name itself, as a static decomposition has it, is 1.
+    """
+    return 1.0 if phrase == name else _match_parts(parse_mention(phrase), parse_handle(name))
 
 
 def expand(vocabulary: Iterable[str]) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rclpy.event_handler import PublisherEventCallbacks
 from rclpy.node import Node
 
 from structrl_ros.control.episode_results import ChunkResult
@@ -26,10 +27,10 @@ from structrl_ros.wire.qos import publisher_qos
 from structrl_ros.wire.reward_codecs import predicates_to_message
 from structrl_ros.wire.stamps import clock_to_message
 
+#: What the arm says of itself.
+_ARM = (topics.JOINT_STATES, topics.EE_POSE, topics.WRENCH)
 _PLAIN = (
-    topics.JOINT_STATES,
-    topics.EE_POSE,
-    topics.WRENCH,
+    *_ARM,
     topics.PREDICATES,
     topics.CHUNK_DONE,
     topics.EPISODE,
@@ -47,8 +48,13 @@ class BodyPublisher:
         self._publishers: dict[str, Any] = {}
         names = [*_PLAIN, *map(topics.image_topic, roles), *map(topics.camera_info_topic, roles)]
         for topic in names:
+            # Whoever subscribes with another QoS warns itself; the executor looks at every event
+            # handler for each message, which was most of what a chunk cost.
             self._publishers[topic] = node.create_publisher(
-                message_type(topic), topic, publisher_qos(topic)
+                message_type(topic),
+                topic,
+                publisher_qos(topic),
+                event_callbacks=PublisherEventCallbacks(use_default_callbacks=False),
             )
         self._roles = roles
         self._clock_ns = 0
@@ -62,10 +68,15 @@ class BodyPublisher:
         """Whether somebody subscribes to the privileged state."""
         return self._count(topics.PRIVILEGED_STATE) > 0
 
+    @property
+    def wants_proprioception(self) -> bool:
+        """Whether somebody subscribes to the arm's own state."""
+        return any(self._count(topic) for topic in _ARM)
+
     def readers(self) -> dict[str, int]:
         """Return the number of subscribers of each topic that is not latched."""
         images = [topics.image_topic(role) for role in self._roles]
-        loose = [topics.JOINT_STATES, topics.PREDICATES, topics.PRIVILEGED_STATE, *images]
+        loose = [*_ARM, topics.PREDICATES, topics.PRIVILEGED_STATE, *images]
         return {topic: self._count(topic) for topic in loose}
 
     def clock(self, now_ns: int) -> None:

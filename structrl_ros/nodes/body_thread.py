@@ -204,9 +204,10 @@ class BodyThread:
         self._say_safety()
 
     def _observe(self) -> None:
-        """Publish the arm's state, and of pictures and privileged state what is asked for."""
+        """Publish of the arm's state, pictures and privileged state what is asked for."""
         now_ns = self._runner.now_ns
-        self._publisher.proprioception(self._body.proprioception(now_ns))
+        if self._publisher.wants_proprioception:
+            self._publisher.proprioception(self._body.proprioception(now_ns))
         self.camera.publish(now_ns)
         if self._publisher.wants_state:
             self._publisher.state(self._runner.simulator_state())

@@ -63,9 +63,10 @@ def domain(number):
     return claimed_domain(number)
 
 
-def start_node(name, domain_id, **parameters):
+def start_node(name, domain_id, *, namespace='', **parameters):
     """Start a node in a process of its own."""
     words = [w for k, v in parameters.items() for w in ('-p', f'{k}:={v}')]
+    words += ['-r', f'__ns:={namespace}'] if namespace else []
     command = [sys.executable, '-m', f'structrl_ros.nodes.{name}', '--ros-args', *words]
     environment = {**os.environ, 'ROS_DOMAIN_ID': str(domain_id)}
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)

@@ -1,0 +1,119 @@
+"""Waits for messages and answers without an executor, for a client that does nothing else.
+
+An executor looks at every entity of the node, makes a wait set and a task for each message; for a
+trainer that waits for three messages a chunk this would be most of what the bridge costs. As in
+rclpy's own `wait_for_message`, the wait set is used directly.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.node import Node
+
+from structrl_ros.errors import SimulationError
+
+#: Longest time without looking whether somebody died or a signal came, seconds.
+LOOK_S = 0.2
+
+
+class MessagePump:
+    """Subscriptions and clients of a node, served by whoever waits."""
+
+    def __init__(self, node: Node) -> None:
+        """Serve a node that no executor serves."""
+        self._node = node
+        self._takers: dict[Any, Callable[[Any], None]] = {}
+        self._clients: list[Any] = []
+        self._wait_set: Any = None
+
+    def hear(self, kind: type[Any], topic: str, qos: Any, take: Callable[[Any], None]) -> None:
+        """Subscribe; `take` is called with each message while somebody waits."""
+        subscription = self._node.create_subscription(kind, topic, take, qos)
+        self._takers[subscription] = take
+        self._wait_set = None
+
+    def client(self, kind: type[Any], service: str) -> Any:
+        """Return a client whose futures are done while somebody waits."""
+        client = self._node.create_client(kind, service)
+        self._clients.append(client)
+        self._wait_set = None
+        return client
+
+    def wait_until(
+        self,
+        happened: Callable[[], bool],
+        limit_s: float,
+        complaint: Callable[[], str],
+        look: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Serve until something happened.
+
+        Args:
+            happened: Looked at after every message.
+            limit_s: Wall seconds.
+            complaint: Says what did not happen.
+            look: Called some times a second; raises to give up earlier.
+
+        Raises:
+            SimulationError: If it does not happen within the limit.
+        """
+        end = time.monotonic() + limit_s
+        next_look = time.monotonic() + LOOK_S
+        while not happened():
+            self._serve(min(LOOK_S, limit_s))
+            now = time.monotonic()
+            if now >= next_look and not happened():
+                look()
+                next_look = now + LOOK_S
+                if now >= end:
+                    raise SimulationError(f'{complaint()} within {limit_s:g} s')
+
+    def close(self) -> None:
+        """Forget everything, before the node is destroyed."""
+        self._takers, self._clients, self._wait_set = {}, [], None
+
+    def _serve(self, limit_s: float) -> None:
+        """Wait for anything and take all of it."""
+        subscriptions, clients = list(self._takers), self._clients
+        if self._wait_set is None:
+            context = self._node.context.handle
+            counts = (len(subscriptions), 0, 0, len(clients), 0, 0)
+            self._wait_set = rclpy_implementation.WaitSet(*counts, context)
+        wait_set = self._wait_set
+        wait_set.clear_entities()
+        for subscription in subscriptions:
+            wait_set.add_subscription(subscription.handle)
+        for client in clients:
+            wait_set.add_client(client.handle)
+        wait_set.wait(round(1e9 * limit_s))
+        ready = set(wait_set.get_ready_entities('subscription'))
+        for subscription in subscriptions if ready else ():
+            if subscription.handle.pointer in ready:
+                self._take(subscription)
+        answered = set(wait_set.get_ready_entities('client')) if clients else ()
+        for client in clients if answered else ():
+            if client.handle.pointer in answered:
+                _answer(client)
+
+    def _take(self, subscription: Any) -> None:
+        take = self._takers[subscription]
+        while True:
+            taken = subscription.handle.take_message(subscription.msg_type, subscription.raw)
+            if taken is None:
+                return
+            take(taken[0])
+
+
+def _answer(client: Any) -> None:
+    header, response = client.handle.take_response(client.srv_type.Response)
+    if header is None:
+        return
+    try:
+        future = client.get_pending_request(header.request_id.sequence_number)
+    except KeyError:
+        return  # nobody waits for it any more
+    future.set_result(response)

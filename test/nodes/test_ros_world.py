@@ -1,0 +1,274 @@
+"""Claims of rollouts through topics: the same episodes, the same rewards, clear faults."""
+
+import json
+import signal
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+rclpy = pytest.importorskip('rclpy')
+pytest.importorskip('structrl_msgs')
+pytest.importorskip('torch')
+sys.path.insert(0, str(Path(__file__).parent))
+
+from body_harness import Client  # noqa: E402
+from body_harness import domain  # noqa: E402
+from body_harness import end_node  # noqa: E402
+from body_harness import start_node  # noqa: E402
+from kinematic_state_body import FEATURE_NAMES  # noqa: E402
+from kinematic_state_body import KinematicStateBody  # noqa: E402
+from rollout_equality import assert_equal  # noqa: E402
+from scripted_chunk_policy import ScriptedPolicy  # noqa: E402
+
+from structrl_ros.cli.score import score_document  # noqa: E402
+from structrl_ros.errors import SimulationError  # noqa: E402
+from structrl_ros.nodes.ros_world import RosWorld  # noqa: E402
+from structrl_ros.ports import VectorWorld  # noqa: E402
+from structrl_ros.recording.bag_reader import BagReader  # noqa: E402
+from structrl_ros.rewards.structured import StructuredReward  # noqa: E402
+from structrl_ros.subtasks.decomposition import Decomposition  # noqa: E402
+from structrl_ros.subtasks.decomposition import GroundedSubtask  # noqa: E402
+from structrl_ros.subtasks.decomposition import Provenance  # noqa: E402
+from structrl_ros.subtasks.paid_plan import paid_subtasks  # noqa: E402
+from structrl_ros.subtasks.tracker import Tracker  # noqa: E402
+from structrl_ros.subtasks.tracker import TrackerSettings  # noqa: E402
+from structrl_ros.training.lanes import LaneWorld  # noqa: E402
+from structrl_ros.training.reward_configurations import REWARDS  # noqa: E402
+from structrl_ros.training.reward_source import StructuredRewards  # noqa: E402
+from structrl_ros.training.reward_source import trace_document  # noqa: E402
+from structrl_ros.training.rollouts import collect  # noqa: E402
+from structrl_ros.types import ChunkDone  # noqa: E402
+from structrl_ros.types import Episode  # noqa: E402
+from structrl_ros.types import Plan  # noqa: E402
+from structrl_ros.types import Predicates  # noqa: E402
+from structrl_ros.wire import topics  # noqa: E402
+from structrl_ros.wire.plan_codecs import plan_from_message  # noqa: E402
+from structrl_ros.wire.qos import message_type  # noqa: E402
+from structrl_ros.wire.qos import recorder_qos  # noqa: E402
+from structrl_ros.wire.reward_codecs import reward_from_message  # noqa: E402
+from structrl_ros.world_types import EpisodeStart  # noqa: E402
+
+pytestmark = [pytest.mark.ros, pytest.mark.torch]
+
+TASKS = ('kinematic/two_in_basket', 'kinematic/soup_in_basket')
+STARTS = tuple(EpisodeStart(TASKS[i % 2], 100 + i, i) for i in range(5))
+CANS = ('alphabet_soup_1', 'tomato_sauce_1')
+STAGES = tuple(
+    (GroundedSubtask('', name),)
+    for can in CANS
+    for name in (f'grasp({can})', f'in({can}, basket_1_contain_region)')
+)
+DURATIONS = {subtask.predicate: 1.5 + i for i, (subtask,) in enumerate(STAGES)}
+STILL = np.zeros((1, 4, 7), np.float32)
+ALL = np.ones(1, dtype=bool)
+
+
+def connect(domain_id, namespaces=('',), **options):
+    words = {'make_twin': lambda _: KinematicStateBody(image_size=16), **options}
+    return RosWorld(namespaces, domain_id=domain_id, **words)
+
+
+def alone():
+    return LaneWorld([KinematicStateBody(image_size=16)])
+
+
+def play(world, starts=STARTS, **options):
+    policy = ScriptedPolicy(FEATURE_NAMES, roles=options.pop('roles', ()))
+    words = {'seed': 5, 'iteration': 2, 'explore': True, 'batch': 4, **options}
+    return collect(policy, world, starts, **words)
+
+
+def start_body(domain_id, *, namespace='', **parameters):
+    words = {'body': 'kinematic', 'lockstep': True, 'image_size': 16, **parameters}
+    return start_node('sim_node', domain_id, namespace=namespace, **words)
+
+
+@pytest.fixture(scope='module')
+def body():
+    process = start_body(domain('ros_world'))
+    yield domain('ros_world')
+    status, log = end_node(process)
+    assert status == 0, log
+    assert 'Traceback' not in log
+
+
+def test_episodes_through_topics_are_those_of_one_process_to_the_last_bit(body):
+    with connect(body) as world:
+        assert isinstance(world, VectorWorld)
+        through_topics = play(world)
+        assert world.cpu_seconds().bodies > 0.0
+    in_process = play(alone())
+    assert through_topics.success.all()
+    assert_equal(through_topics, in_process)
+
+
+def test_pictures_through_topics_are_those_of_one_process(body):
+    with connect(body) as world:
+        one = play(world, STARTS[:2], roles=('head', 'left_wrist'), keep_images=True)
+    other = play(alone(), STARTS[:2], roles=('head', 'left_wrist'), keep_images=True)
+    assert one.images['head'].any()
+    assert_equal(one, other)
+
+
+def test_without_state_vectors_pictures_are_all_there_is(body):
+    with connect(body, wants_state=False) as world:
+        world.reset({0: STARTS[0]})
+        before = world.images('left_wrist')
+        assert world.features().shape == (1, 0)
+        assert world.run_chunk(STILL - 0.5, ALL).steps.tolist() == [4]
+        assert not np.array_equal(world.images('left_wrist'), before)
+
+
+def test_what_the_body_refuses_is_one_line_and_the_next_start_works(body):
+    with connect(body) as world:
+        with pytest.raises(SimulationError, match="unknown task 'no/such'"):
+            world.reset({0: EpisodeStart('no/such', 0, 0)})
+        with pytest.raises(SimulationError, match='no lane 1; allowed: 0 to 0'):
+            world.reset({1: STARTS[0]})
+        world.reset({0: STARTS[0]})
+        with pytest.raises(SimulationError, match='lane 0 are not finite; nothing was sent'):
+            world.run_chunk(STILL * np.nan, ALL)
+        with pytest.raises(SimulationError, match="no camera 'right_wrist'"):
+            world.images('right_wrist')
+        assert world.run_chunk(STILL, ALL).steps.tolist() == [4]
+        world.reset({0: STARTS[1]})
+        assert world.tasks[0].task == STARTS[1].task
+
+
+def test_a_second_driver_and_a_lost_message_are_errors(body):
+    with connect(body) as world:
+        world.reset({0: STARTS[0]})
+        client = Client(body, name='intruder')
+        try:
+            client.ready()
+            client.run(1)
+            client.run(2)
+            line = r'`\w+` of chunk 2 came, not of 1: a message was lost, or somebody else'
+            with pytest.raises(SimulationError, match=line):
+                world.run_chunk(STILL, ALL)
+            with pytest.raises(SimulationError, match='/intruder publishes `action_chunk`, too'):
+                world.reset({0: STARTS[0]})
+            assert client.stop(True).success
+        finally:
+            client.node.destroy_node()
+            client.close()
+        world.reset({0: STARTS[0]})
+        with pytest.raises(SimulationError, match='EMERGENCY: service emergency_stop'):
+            world.run_chunk(STILL, ALL)
+
+
+def test_two_lanes_in_two_namespaces_run_side_by_side():
+    number = domain('two lanes')
+    bodies = [start_body(number, namespace=name) for name in ('/one', '/two')]
+    try:
+        with connect(number, ('/one', '/two')) as world:
+            assert world.spec.lanes == 2
+            assert_equal(play(world), play(alone()))
+    finally:
+        ended = [end_node(process) for process in bodies]
+    assert [status for status, _ in ended] == [0, 0], ended
+
+
+def test_a_body_that_dies_or_does_not_wait_is_one_line():
+    number = domain('dying')
+    process = start_body(number)
+    with connect(number, chunk_limit_s=1.0) as world:
+        world.reset({0: STARTS[0]})
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        line = r'^sim_node in / (is gone|did not end chunk 1 of episode 2.* within 1 s)$'
+        with pytest.raises(SimulationError, match=line):
+            world.run_chunk(STILL, ALL)
+    process.communicate()
+    with pytest.raises(SimulationError, match='sim_node in /none did not come up within 1 s'):
+        connect(number, ('/none',), start_limit_s=1.0)
+    process = start_body(number, namespace='/live', lockstep=False)
+    try:
+        with connect(number, ('/live',)) as world:
+            world.reset({0: STARTS[0]})
+            with pytest.raises(SimulationError, match='does not wait for chunks; allowed: lock'):
+                for _ in range(3):
+                    time.sleep(0.2)
+                    world.run_chunk(STILL, ALL)
+    finally:
+        end_node(process)
+
+
+class Ledger:
+    """Hears what a tracker hears, and what it pays."""
+
+    def __init__(self, client):
+        self.client, self.rewards, self.heard = client, [], client.heard
+        for topic, take in (
+            (topics.REWARD, lambda m: self.rewards.append(reward_from_message(m))),
+            (topics.PLAN, lambda m: self.heard.append(plan_from_message(m))),
+        ):
+            client.node.create_subscription(message_type(topic), topic, take, recorder_qos(topic))
+
+    def scored(self, settings):
+        tracker = Tracker(settings, StructuredReward)
+        for value in list(self.heard):
+            if isinstance(value, Episode | Plan | Predicates | ChunkDone):
+                tracker.consume(value)
+        return score(tracker.trace())
+
+
+def score(document):
+    scored, is_fine = score_document('structured_reward', json.loads(json.dumps(document)))
+    assert is_fine
+    return [value for case in scored['cases'] for value in case['output']['rewards']]
+
+
+def decomposition(task):
+    names = [n for n in DURATIONS if task == TASKS[0] or 'soup' in n]
+    stages = tuple(stage for stage in STAGES if stage[0].predicate in names)
+    durations = {8: {name: DURATIONS[name] for name in names}}
+    return Decomposition(
+        task, 'kinematic', 'go', stages, Provenance('task data'), durations=durations
+    )
+
+
+def test_the_trainer_pays_what_the_live_tracker_pays_and_the_trace_scores(tmp_path):
+    number = domain('tracked')
+    durations = tmp_path / 'durations.json'
+    durations.write_text(json.dumps(DURATIONS))
+    settings = TrackerSettings(durations=DURATIONS)
+    source = StructuredRewards({t: decomposition(t) for t in TASKS}, REWARDS['structured'])
+    bag = tmp_path / 'bag'
+    nodes = [
+        start_body(number),
+        start_node('tracker_node', number, durations_file=durations),
+        start_node('recorder_node', number, directory=bag, images='none'),
+    ]
+    client = Client(number)
+    client.node.destroy_publisher(client.publishers[topics.ACTION_CHUNK])
+    try:
+        ledger = Ledger(client)
+        count = client.node.count_subscribers
+        client.wait(lambda: count(topics.CHUNK_DONE) >= 3, 'tracker and recorder')
+        client.wait(lambda: client.node.count_publishers(topics.SUBTASK), 'a tracker')
+        with connect(
+            number,
+            plan=lambda info: paid_subtasks(decomposition(info.task).stages, info.predicate_names),
+        ) as world:
+            rollouts = play(world)
+        paid = source(rollouts)
+        rewards = paid.rewards[rollouts.valid].tolist()
+        client.wait(lambda: len(ledger.rewards) >= len(rewards), 'the last reward')
+    finally:
+        client.close()
+        ended = [end_node(node) for node in nodes]
+    assert [status for status, _ in ended] == [0, 0, 0], ended
+    assert len(set(rewards)) > 5
+    assert [reward.value for reward in ledger.rewards] == rewards
+    assert ledger.scored(settings) == rewards
+    assert score(trace_document(rollouts, source)) == rewards
+    ends = [e for e in ledger.heard if isinstance(e, Episode) and e.ended]
+    assert sum(e.success for e in ends) == rollouts.success.sum()
+    recorded = BagReader(bag).topics
+    for topic in (topics.ACTION_CHUNK, topics.CHUNK_DONE, topics.REWARD):
+        assert recorded[f'/{topic}'].count == len(rewards), topic
+    assert recorded[f'/{topics.PLAN}'].count == len(STARTS)
