@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import torch
 
     from structrl_ros.models.policies.base import ChunkPolicy
-    from structrl_ros.models.policies.base import PolicyConfig
+    from structrl_ros.models.policies.config import PolicyConfig
 
 FORMAT_VERSION = 1
 WEIGHTS = 'policy.safetensors'

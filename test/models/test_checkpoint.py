@@ -23,6 +23,7 @@ from structrl_ros.models.checkpoint import save_policy
 from structrl_ros.models.checkpoint import save_tensors
 from structrl_ros.models.policies.base import PolicyInput
 from structrl_ros.models.policies.flow import FlowConfig
+from structrl_ros.models.policies.flow_sde import Exploration
 from structrl_ros.models.policies.gaussian import GaussianConfig
 from structrl_ros.models.policies.registry import make_policy
 
@@ -111,6 +112,16 @@ def test_a_checkpoint_of_something_else_says_what_was_got_and_what_is_allowed(
     with pytest.raises(CheckpointError, match=words) as told:
         load_policy(folder, **allowed)
     assert '\n' not in str(told.value)
+
+
+def test_fields_that_make_no_tensors_may_change_at_loading(folder):
+    quiet = load_policy(folder, changes={'exploration': Exploration(sigma=0.02)})
+    assert quiet.config.exploration.sigma == 0.02
+    assert torch.equal(quiet.head.out.weight, load_policy(folder).head.out.weight)
+    with pytest.raises(CheckpointError, match='has shape'):
+        load_policy(folder, changes={'hidden': 9})
+    with pytest.raises(CheckpointError, match='hiden'):
+        load_policy(folder, changes={'hiden': 9})
 
 
 @pytest.mark.parametrize('name', ['config.json', 'policy.safetensors'])
