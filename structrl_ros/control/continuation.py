@@ -37,9 +37,11 @@ class Continuation:
         self._state = SafetyState.OK
         self._state_ns = 0
         self._gripper: float | None = None
+        self._is_dropped = False
 
     def drop(self) -> None:
-        """Forget the last chunk: the body drops it too, or it no longer matters."""
+        """Forget the last chunk: the body drops it too, and stands still until the next one."""
+        self._is_dropped = self._is_dropped or self._last is not None
         self._last = None
 
     def see_safety(self, safety: Safety) -> None:
@@ -57,6 +59,7 @@ class Continuation:
         """Note a chunk that is published now."""
         self._last = chunk
         self._sent_ns = now_ns
+        self._is_dropped = False
 
     @property
     def due_ns(self) -> int:
@@ -83,6 +86,8 @@ class Continuation:
         """Return the rows to send: the committed ones, the policy's, a pause where it holds."""
         rows = np.concatenate([committed, actions])
         still_ns = self._still_since()
+        if still_ns is None and self._is_dropped:
+            still_ns = stamp_ns
         if still_ns is None or self._spec.action_space != 'ee_delta_pose':
             return rows
         return pause_for_hold(rows, stamp_ns, still_ns, now_ns, self._period_ns, self._gripper)

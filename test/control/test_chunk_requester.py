@@ -358,3 +358,12 @@ class TestPause:
             chunk = asker.answer(request, self.rows, T0 + 4 * PERIOD)
             assert chunk.stamp_ns == T0
             assert (len(chunk.actions) > 8) is longer
+
+    def test_body_that_drops_the_chunk_of_the_subtask_before_gets_a_pause(self):
+        asker = requester()
+        asker.see_safety(safety(SafetyState.OK, T0))
+        asker.answer(asker.ask(T0), self.rows, T0)
+        asker.see_status(status('place(cup)', chunk=1))
+        request = asker.ask(T0)
+        late = asker.answer(request, self.rows, T0 + 2 * PERIOD)
+        assert late.actions[:, 0].tolist() == [0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8]
