@@ -41,9 +41,9 @@ class TabletopBody:
 
     Actions are `ee_delta_pose` as in `types.ActionChunk`, relative to where the tool is measured,
     so a state is not the last one plus the action: the servos cover about two thirds of a step's
-    way within it. Out-of-range values are clipped to [-1, 1]; of the gripper only the sign counts
-    (0 leaves the command as it was). A tilt of the hand below 0.15 rad is taken back by every
-    action that does not tilt it.
+    way within it. The tilt of the hand alone is relative to the tilt last asked for (see
+    `arm.ArmControl`). Out-of-range values are clipped to [-1, 1]; of the gripper only the sign
+    counts (0 leaves the command as it was).
 
     For scripted experts, which are privileged: `task`, `view`, and `model` and `data` (MuJoCo's
     objects). MuJoCo is imported by the first `reset`; no OpenGL context exists before the first

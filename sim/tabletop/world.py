@@ -37,8 +37,9 @@ class TabletopWorld:
     """The scene of one task; `place` begins an episode.
 
     Positions, contacts and velocities in `data` always belong to the present state. The state
-    vector holds MuJoCo's integration state (time, positions, velocities, set points, warm start)
-    and then, for each fixture slot, whether its joint has been at `done` in this episode.
+    vector holds MuJoCo's integration state (time, positions, velocities, set points, warm start),
+    then for each fixture slot whether its joint has been at `done` in this episode, and the
+    direction in which the tool is to point (3).
     """
 
     def __init__(self, task: Task, physics: Physics) -> None:
@@ -105,7 +106,7 @@ class TabletopWorld:
         """Return the whole state, float64."""
         physics = np.empty(self._size)
         self._mujoco.mj_getState(self.model, self.data, physics, self._kind)
-        return np.concatenate([physics, self._reached])
+        return np.concatenate([physics, self._reached, self.arm.pointing])
 
     def set_state(self, state: Float64) -> None:
         """Set the whole state.
@@ -113,7 +114,7 @@ class TabletopWorld:
         Raises:
             SimulationError: If the vector has another size or is not finite.
         """
-        size = self._size + FIXTURE_SLOTS
+        size = self._size + FIXTURE_SLOTS + 3
         if np.shape(state) != (size,) or not np.isfinite(state).all():
             raise SimulationError(
                 f'simulator state of shape {np.shape(state)}; allowed: {size} finite numbers of '
@@ -121,7 +122,8 @@ class TabletopWorld:
             )
         self._mujoco.mj_setState(self.model, self.data, state[: self._size], self._kind)
         self._refresh()
-        self._reached = state[self._size :] > 0.5
+        self._reached = state[self._size : -3] > 0.5
+        self.arm.pointing = np.array(state[-3:])
 
     def _refresh(self) -> None:
         """Compute what follows from positions and velocities; the solver's state stays."""
