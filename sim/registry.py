@@ -14,17 +14,20 @@ _BODIES = {
     'kinematic': ('structrl_ros.sim.kinematic.body', 'KinematicBody'),
     'libero': ('structrl_ros.sim.libero.body', 'LiberoBody'),
     'tabletop': ('structrl_ros.sim.tabletop.body', 'TabletopBody'),
+    'twin': ('structrl_ros.sim.twin.body', 'TwinBody'),
 }
 _EXPERTS = {
     'kinematic': ('structrl_ros.sim.kinematic.expert', 'KinematicExpert'),
     'libero': ('structrl_ros.sim.libero.expert_policy', 'LiberoExpert'),
     'tabletop': ('structrl_ros.sim.tabletop.expert_policy', 'TabletopExpert'),
+    'twin': ('structrl_ros.sim.twin.expert', 'TwinExpert'),
 }
 
 _FIRST_TASKS = {
     'kinematic': 'kinematic/two_in_basket',
     'libero': 'long/0',
     'tabletop': 'pack_lunch',
+    'twin': 'pack_lunch',
 }
 
 #: Names that `make_body` takes.

@@ -7,21 +7,37 @@ function of the state alone, so a chunk asked for in mid-flight continues the sa
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 
 from structrl_ros.errors import SimulationError
 from structrl_ros.errors import StaleDataError
+from structrl_ros.ports import StateBody
 from structrl_ros.sim.tabletop.body import TabletopBody
 from structrl_ros.sim.tabletop.experts.expert import NOTHING
 from structrl_ros.sim.tabletop.experts.expert import moves_for
 from structrl_ros.sim.tabletop.experts.motion import to_body
-from structrl_ros.sim.tabletop.world import PERIOD_S
+from structrl_ros.sim.tabletop.task_data import Task
+from structrl_ros.sim.tabletop.view import WorldView
 from structrl_ros.subtasks.grounding import ground
 from structrl_ros.types import Episode
 from structrl_ros.types import Float32
 from structrl_ros.types import Observation
 from structrl_ros.types import PolicySpec
 from structrl_ros.types import Subtask
+
+
+class ExpertBody(StateBody, Protocol):
+    """A tabletop body that an expert can look into."""
+
+    @property
+    def task(self) -> Task:
+        """What is played."""
+
+    @property
+    def view(self) -> WorldView:
+        """What there is to see now, one lane."""
 
 
 class TabletopExpert:
@@ -41,8 +57,9 @@ class TabletopExpert:
         """
         if not 1 <= chunk_length <= 200:
             raise SimulationError(f'chunk length {chunk_length}; allowed: 1 to 200')
+        self._twin: ExpertBody = self._make_body()
         self.spec = PolicySpec(
-            name='tabletop_expert',
+            name=f'{self._twin.spec.name}_expert',
             action_space='ee_delta_pose',
             action_dimension=7,
             chunk_length=chunk_length,
@@ -50,9 +67,8 @@ class TabletopExpert:
             max_age_s={},
             privileged=True,
             continues=True,
-            control_rate_hz=1.0 / PERIOD_S,
+            control_rate_hz=self._twin.spec.control_rate_hz,
         )
-        self._twin = TabletopBody()
         self._scene: tuple[str, int, int] | None = None
 
     def reset(self, episode: Episode) -> None:
@@ -101,6 +117,9 @@ class TabletopExpert:
         """Free the twin; a second call does nothing."""
         self._twin.close()
         self._scene = None
+
+    def _make_body(self) -> ExpertBody:
+        return TabletopBody()
 
     def _place(self, task: str, seed: int, initial_state: int) -> None:
         scene = (task, seed, initial_state)

@@ -90,18 +90,15 @@ def make_view(
         handles[:, slot] = handle_position(fixture, *stands)
         handle_yaws[:, slot] = handle_yaw(fixture, *stands[1:])
         places[:, slot] = place_position(fixture, *stands)
-    truth = np.zeros((batch, len(task.predicates)), dtype=np.bool_)
-    for i, predicate in enumerate(task.predicates):
-        truth[:, i] = is_true(
-            task,
-            predicate,
-            fixtures=fixtures,
-            fixture_yaws=fixture_yaws,
-            joints=joints,
-            reached=reached,
-            objects=objects,
-            held=held,
-        )
+    truth = truth_of(
+        task,
+        fixtures=fixtures,
+        fixture_yaws=fixture_yaws,
+        joints=joints,
+        reached=reached,
+        objects=objects,
+        held=held,
+    )
     return WorldView(
         tcp=tcp,
         velocity=velocity,
@@ -119,6 +116,32 @@ def make_view(
         held=held,
         truth=truth,
     )
+
+
+def truth_of(
+    task: Task,
+    *,
+    fixtures: Float64,
+    fixture_yaws: Float64,
+    joints: Float64,
+    reached: Bool,
+    objects: Float64,
+    held: Bool,
+) -> Bool:
+    """Return which predicates of a task hold, shape (B, N); arrays as in `WorldView`."""
+    truth = np.zeros((len(fixtures), len(task.predicates)), dtype=np.bool_)
+    for i, predicate in enumerate(task.predicates):
+        truth[:, i] = is_true(
+            task,
+            predicate,
+            fixtures=fixtures,
+            fixture_yaws=fixture_yaws,
+            joints=joints,
+            reached=reached,
+            objects=objects,
+            held=held,
+        )
+    return truth
 
 
 def has_succeeded(task: Task, truth: Bool) -> Bool:

@@ -1,0 +1,1 @@
+"""The kinematic twin of the tabletop: thousands of episodes a CPU-second, in numpy alone."""
