@@ -76,6 +76,10 @@ class Supervisor:
             self._poll_child(child)
         return [c.spec.name for c in self._children if c.given_up]
 
+    def exit_code(self, name: str) -> int | None:
+        """Return how a node's process ended, None while it runs."""
+        return next(c.process.poll() for c in self._children if c.spec.name == name)
+
     def restarts(self) -> dict[str, int]:
         """Return how often each node was restarted."""
         return {c.spec.name: c.restarts for c in self._children}

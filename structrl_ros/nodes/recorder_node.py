@@ -41,6 +41,7 @@ from structrl_ros.wire.qos import TOPICS
 from structrl_ros.wire.qos import message_type
 from structrl_ros.wire.qos import publisher_qos
 from structrl_ros.wire.qos import recorder_qos
+from structrl_ros.wire.qos import type_name
 from structrl_ros.wire.reward_codecs import predicates_from_message
 from structrl_ros.wire.reward_codecs import reward_from_message
 from structrl_ros.wire.stamps import RosClock
@@ -118,14 +119,13 @@ class RecorderNode(Node):
     def _record(self, bag: BagWriter, topic: str) -> None:
         kind = message_type(topic)
         name = self.resolve_topic_name(topic)
-        package, _, _ = kind.__module__.partition('.')
         offered = publisher_qos(topic)
         qos = TopicQos(
             reliable=offered.reliability == ReliabilityPolicy.RELIABLE,
             transient_local=offered.durability == DurabilityPolicy.TRANSIENT_LOCAL,
             depth=offered.depth,
         )
-        bag.add_topic(name, f'{package}/msg/{kind.__name__}', qos)
+        bag.add_topic(name, type_name(topic), qos)
         decode = NUMBERED.get(topic)
 
         def take(data: bytes) -> None:

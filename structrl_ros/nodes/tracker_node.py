@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 from rclpy.clock import Clock
@@ -63,6 +64,7 @@ class TrackerNode(Node):
         """
         super().__init__('tracker_node', **options)
         settings = declare(self, TrackerParameters).settings()
+        import_module('scipy.optimize')  # grounding needs it; the first chunk must not wait
         self._settings_text = settings_to_text(settings)
         self._tracker = Tracker(settings, StructuredReward)
         self._body_clock = RosClock(self)

@@ -99,6 +99,25 @@ def message_type(topic: str) -> type[Any]:
     return _row(topic).type
 
 
+def type_name(topic: str) -> str:
+    """Return the type of a topic as bags and other tools write it: `package/msg/Name`.
+
+    Raises:
+        ParameterError: If the topic is not of the contract.
+    """
+    kind = message_type(topic)
+    return f'{kind.__module__.partition(".")[0]}/msg/{kind.__name__}'
+
+
+def is_latched(topic: str) -> bool:
+    """Return whether a late subscriber of a topic gets its last message.
+
+    Raises:
+        ParameterError: If the topic is not of the contract.
+    """
+    return _row(topic).latched
+
+
 def publisher_qos(topic: str, *, lifespan_s: float | None = None) -> QoSProfile:
     """Return the profile to publish a topic with.
 

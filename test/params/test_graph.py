@@ -143,7 +143,9 @@ def test_the_deploy_graph_has_brain_body_and_recorder() -> None:
 
 def test_the_brain_lives_on_the_bodys_clock() -> None:
     for node in nodes_of_all_graphs():
-        assert node.parameters.get('use_sim_time', False) is (node.name != 'sim_node')
+        assert node.parameters.get('use_sim_time', False) is (
+            node.name not in {'sim_node', 'replayer_node'}
+        )
 
 
 def test_every_node_of_every_graph_has_a_parameter_dataclass() -> None:

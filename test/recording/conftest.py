@@ -183,6 +183,7 @@ class SyntheticRun:
     spoil: Callable = lambda reward: reward
     sent: list = field(default_factory=list)
     wall_ns: int = 1_700_000_000 * SECOND
+    step_ns: int = 1000
 
     def subtasks(self):
         names = ('alphabet soup', 'tomato sauce')
@@ -212,7 +213,7 @@ class SyntheticRun:
         return writer
 
     def _send(self, topic, data):
-        self.wall_ns += 1000
+        self.wall_ns += self.step_ns
         self.sent.append((topic, data))
         self.writer.write(topic, data)
 

@@ -1,0 +1,206 @@
+"""replayer_node: a bag plays the body's topics, and what else of the recording is asked for.
+
+The messages go out as they were recorded, byte for byte, on the contract's topics under this
+node's namespace, whatever namespace they came from. `/clock` is the recorded one; where none was
+recorded (an arm), it is the time of receipt.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterable
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.clock import Clock
+from rclpy.clock import ClockType
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from std_srvs.srv import SetBool
+from std_srvs.srv import Trigger
+
+from structrl_ros.errors import BagError
+from structrl_ros.nodes.parameters import declare
+from structrl_ros.nodes.spinning import run_node
+from structrl_ros.params.replayer import ReplayerParameters
+from structrl_ros.recording.bag_reader import BagReader
+from structrl_ros.recording.bag_reader import RawMessage
+from structrl_ros.recording.playback import Playback
+from structrl_ros.wire import topics
+from structrl_ros.wire.qos import TOPICS
+from structrl_ros.wire.qos import is_latched
+from structrl_ros.wire.qos import message_type
+from structrl_ros.wire.qos import publisher_qos
+from structrl_ros.wire.qos import type_name
+from structrl_ros.wire.stamps import clock_to_message
+from structrl_ros.wire.task_codecs import HealthLevel
+from structrl_ros.wire.task_codecs import health_to_message
+
+#: Seconds between two looks at what is due.
+TICK_S = 0.002
+#: What was computed from the body's topics, and is computed again by whoever listens.
+COMPUTED = (topics.SUBTASK, topics.REWARD, topics.PROGRESS, topics.ACTION_CHUNK)
+#: What a tracker must not miss a message of.
+NEEDED = (topics.EPISODE, topics.PLAN, topics.VERDICT, topics.PREDICATES, topics.CHUNK_DONE)
+#: Topics that are not played by each choice of the parameter `play`.
+_LEFT_OUT = {
+    'body': {topics.PLAN, topics.VERDICT, *COMPUTED},
+    'body+plan': {topics.VERDICT, *COMPUTED},
+    'body+plan+verdict': set(COMPUTED),
+    'all': set(),
+}
+
+
+class ReplayerNode(Node):
+    """Publishes what is due; pauses, steps and seeks when it is told to."""
+
+    def __init__(self, ended: threading.Event | None = None, **options: Any) -> None:
+        """Open the bag.
+
+        Args:
+            ended: Set at the end of the bag, unless it is looped.
+            **options: Of rclpy's Node.
+
+        Raises:
+            BagError: If there is no bag, or it holds nothing to play.
+            ParameterError: If a parameter is not allowed.
+        """
+        super().__init__('replayer_node', **options)
+        self._settings = p = declare(self, ReplayerParameters)
+        self._ended = ended or threading.Event()
+        reader = BagReader(Path(p.bag).expanduser())
+        self._names = played_topics(reader, p.play)
+        self._publishers = {
+            topic: self.create_publisher(message_type(topic), topic, publisher_qos(topic))
+            for topic in dict.fromkeys([*self._names.values(), topics.CLOCK, topics.DIAGNOSTICS])
+        }
+        latched = [name for name, topic in self._names.items() if is_latched(topic)]
+        self._playback = Playback(
+            reader, self._names, latched=latched, rate=p.rate, is_looped=p.loop
+        )
+        self._steps = [n for n, topic in self._names.items() if topic == topics.CHUNK_DONE]
+        self._has_clock = topics.CLOCK in self._names.values()
+        self._played = 0
+        self._begin_by_ns = time.monotonic_ns() + round(p.wait_s * 1e9)
+        self._playback.seek(p.start_s, time.monotonic_ns())
+        self._is_waiting = True
+        self.add_on_set_parameters_callback(self._steer)
+        self.create_service(SetBool, '~/pause', self._pause)
+        self.create_service(Trigger, '~/step', self._step)
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self.create_timer(TICK_S, self._tick, clock=steady)
+        self.create_timer(1.0, self._report, clock=steady)
+
+    def _tick(self) -> None:
+        now_ns = time.monotonic_ns()
+        if self._is_waiting:
+            if not self._is_heard() and now_ns < self._begin_by_ns:
+                return
+            self._is_waiting = False
+            if not self._settings.paused:
+                self._playback.resume(now_ns)
+        self._publish(self._playback.due(now_ns))
+        if not self._has_clock and not self._playback.is_paused:
+            message = clock_to_message(self._playback.now_ns(now_ns))
+            self._publishers[topics.CLOCK].publish(message)
+        if self._playback.is_over and not self._ended.is_set():
+            self.get_logger().info(f'the bag is over: {self._played} messages played')
+            self._ended.set()
+
+    def _is_heard(self) -> bool:
+        """Return whether enough listen to what a brain cannot do without."""
+        needed = [topic for topic in NEEDED if topic in self._publishers]
+        counts = [self._publishers[topic].get_subscription_count() for topic in needed]
+        return min(counts, default=0) >= self._settings.subscribers
+
+    def _publish(self, messages: Iterable[RawMessage]) -> int:
+        count = 0
+        for message in messages:
+            self._publishers[self._names[message.topic]].publish(message.data)
+            count += 1
+        self._played += count
+        return count
+
+    def _steer(self, changes: list[Parameter]) -> SetParametersResult:
+        now_ns = time.monotonic_ns()
+        for change in changes:
+            if change.name == 'rate':
+                self._playback.change_rate(float(change.value), now_ns)
+            elif change.name == 'position_s' and float(change.value) >= 0.0:
+                self._playback.seek(float(change.value), now_ns)
+        return SetParametersResult(successful=True)
+
+    def _pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        change = self._playback.pause if request.data else self._playback.resume
+        change(time.monotonic_ns())
+        response.success, response.message = True, self._summary()
+        return response
+
+    def _step(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        del request
+        count = self._publish(self._playback.step(self._steps, time.monotonic_ns()))
+        response.success, response.message = count > 0, f'{count} messages; {self._summary()}'
+        return response
+
+    def _summary(self) -> str:
+        at_s = (self._playback.now_ns(time.monotonic_ns()) - self._playback.start_ns) / 1e9
+        state = 'paused' if self._playback.is_paused else f'rate {self._playback.rate:g}'
+        return f'{state}, {at_s:.2f} s, {self._played} messages'
+
+    def _report(self) -> None:
+        text = 'waiting for subscribers' if self._is_waiting else self._summary()
+        values = {'bag': self._settings.bag, 'loops': self._playback.loops}
+        now_ns = self._playback.now_ns(time.monotonic_ns())
+        message = health_to_message(
+            now_ns, f'{self.get_name()}: playback', HealthLevel.OK, text, values
+        )
+        self._publishers[topics.DIAGNOSTICS].publish(message)
+
+
+def played_topics(reader: BagReader, play: str) -> dict[str, str]:
+    """Return name in the bag -> topic of the contract, of what is to be played.
+
+    Raises:
+        BagError: If a topic was recorded with another type than the contract's.
+    """
+    found = {}
+    for name, summary in reader.topics.items():
+        topic = contract_topic(name)
+        if topic is None or topic in _LEFT_OUT[play] or topic == topics.DIAGNOSTICS:
+            continue
+        if summary.msgtype != type_name(topic):
+            raise BagError(
+                f'{name} in {reader.path} is {summary.msgtype}; allowed: {type_name(topic)}'
+            )
+        found[name] = topic
+    return found
+
+
+def contract_topic(name: str) -> str | None:
+    """Return the topic of the contract that a recorded name stands for, None if for none."""
+    if name in TOPICS:
+        return name
+    for topic in sorted(TOPICS, key=len, reverse=True):
+        if name.endswith(f'/{topic}'):
+            return topic
+    return None
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the node until the end of the bag, SIGINT or SIGTERM."""
+    return run_node('replayer_node', ReplayerNode, _drain, arguments)
+
+
+def _drain(node: ReplayerNode, executor: Any) -> None:
+    """Give what was published last the time to be fetched."""
+    deadline = time.monotonic() + 0.5
+    while time.monotonic() < deadline:
+        executor.spin_once(timeout_sec=0.05)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
