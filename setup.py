@@ -5,7 +5,14 @@ from setuptools import find_packages
 from setuptools import setup
 
 NAME = 'structrl_ros'
-NODES = ('planner_node', 'policy_node', 'tracker_node', 'sim_node', 'recorder_node')
+NODES = (
+    'planner_node',
+    'policy_node',
+    'tracker_node',
+    'sim_node',
+    'recorder_node',
+    'replayer_node',
+)
 
 
 def tree(target, source):

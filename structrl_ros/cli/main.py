@@ -139,6 +139,35 @@ def report(
 
 
 @app.command()
+def replay(
+    recording: Annotated[Path, typer.Argument(help='A bag, or the directory of a run.')],
+    assignments: Assignments = None,
+    check: Annotated[
+        bool, typer.Option('--check', help='Compute everything again and compare; no ROS.')
+    ] = False,
+    what_if: Annotated[
+        list[str] | None,
+        typer.Option(metavar='KEY:=VALUE', help='Pay by another setting and compare; no ROS.'),
+    ] = None,
+) -> None:
+    """Play a recording to the brain, check it, or ask what other rewards would pay.
+
+    Example: [bold]structrl replay runs/today --what-if beta:=1.0 --what-if gating:=false[/]
+    """
+    from structrl_ros.cli.replay import check_replay
+    from structrl_ros.cli.replay import play_replay
+    from structrl_ros.cli.replay import try_replay
+    from structrl_ros.cli.up import parse_assignments
+
+    if check:
+        raise typer.Exit(check_replay(recording, console))
+    if what_if:
+        raise typer.Exit(try_replay(recording, what_if, console))
+    arguments = parse_assignments(assignments or [])
+    raise typer.Exit(play_replay(recording, arguments, console))
+
+
+@app.command()
 def doctor() -> None:
     """Say what works on this machine, and how to mend what does not."""
     from structrl_ros.cli.doctor import State
