@@ -14,10 +14,12 @@ class PolicyParameters:
 
     policy: str = parameter(
         'expert',
-        description='expert (scripted, privileged, of the body) or checkpoint.',
-        choices=('expert', 'checkpoint'),
+        description='expert (scripted, privileged), flow (shipped for the body), checkpoint, or '
+        "remote (openpi's websocket protocol).",
+        choices=('expert', 'flow', 'checkpoint', 'remote'),
     )
     checkpoint: str = parameter('', description='Folder of the checkpoint, where one is used.')
+    server: str = parameter('', description='Server of a remote policy, ws://host:port.')
     lockstep: bool = parameter(
         False, description='The body waits for each chunk: ask once for each, by exact stamps.'
     )

@@ -1,0 +1,1 @@
+"""Small trained policies, one folder a body; each has a card."""

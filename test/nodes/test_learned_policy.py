@@ -1,0 +1,91 @@
+"""A checkpoint acts on a body through its twin, and says in one line where it cannot."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+pytest.importorskip('torch', reason='needs torch: make install')
+
+from structrl_ros.control.episode_runner import EpisodeRunner
+from structrl_ros.errors import CheckpointError
+from structrl_ros.errors import ParameterError
+from structrl_ros.models.checkpoint import save_policy
+from structrl_ros.models.policies.flow import FlowConfig
+from structrl_ros.models.policies.registry import make_policy as make_network
+from structrl_ros.nodes.policies import LearnedPolicy
+from structrl_ros.nodes.policies import check_policy
+from structrl_ros.nodes.policies import make_policy
+from structrl_ros.nodes.policies import shipped_checkpoint
+from structrl_ros.params.policy import PolicyParameters
+from structrl_ros.sim.registry import default_task
+from structrl_ros.sim.registry import make_body
+from structrl_ros.types import Subtask
+
+pytestmark = pytest.mark.torch
+
+NOTHING = Subtask('', '', '', (), 0)
+HEAD = """---
+trained_by: "structrl train ppo"
+measured:
+- label: "after"
+  successes: 3
+  episodes: 4
+---
+"""
+
+
+@pytest.fixture
+def runner():
+    runner = EpisodeRunner(make_body('twin'))
+    runner.reset(default_task('twin'), 0, 0)
+    return runner
+
+
+def save(folder, names):
+    network = make_network(FlowConfig(feature_names=names, chunk_length=3, hidden=8))
+    save_policy(folder, network, HEAD)
+    return folder
+
+
+def test_checkpoint_acts_on_the_features_of_the_twin(tmp_path, runner):
+    folder = save(tmp_path / 'policy', make_body('twin').feature_names)
+    policy = make_policy(PolicyParameters(policy='checkpoint', checkpoint=str(folder)), 'twin')
+    policy.reset(runner.episode)
+    first = policy.act(runner.observe(privileged=True), NOTHING, '')
+    policy.reset(runner.episode)
+    assert first.shape == (3, 7)
+    np.testing.assert_array_equal(policy.act(runner.observe(privileged=True), NOTHING, ''), first)
+    assert policy.spec.privileged
+    assert [dataclasses.astuple(r) for r in policy.spec.measured] == [('after', 3, 4)]
+    policy.close()
+
+
+def test_checkpoint_of_other_features_is_refused_in_one_line(tmp_path):
+    folder = save(tmp_path / 'policy', ('one', 'two'))
+    with pytest.raises(CheckpointError, match='features differ: 2 entries, allowed'):
+        LearnedPolicy(folder, 'twin')
+
+
+def test_body_without_a_state_vector_is_refused_in_one_line(tmp_path):
+    folder = save(tmp_path / 'policy', ('one', 'two'))
+    with pytest.raises(ParameterError, match="body 'kinematic' tells no state vector"):
+        LearnedPolicy(folder, 'kinematic')
+
+
+@pytest.mark.parametrize(
+    ('options', 'error', 'text'),
+    [
+        ({'policy': 'checkpoint'}, ParameterError, 'give its folder'),
+        ({'policy': 'checkpoint', 'checkpoint': '/nowhere'}, CheckpointError, '/nowhere'),
+        ({'policy': 'remote'}, ParameterError, 'policy_server:=ws'),
+    ],
+)
+def test_what_can_never_work_is_refused_at_once(options, error, text):
+    with pytest.raises(error, match=text):
+        check_policy(PolicyParameters(**options))
+
+
+def test_body_without_a_shipped_policy_is_told_which_have_one():
+    with pytest.raises(CheckpointError, match="shipped for body 'kinematic'; shipped for: "):
+        shipped_checkpoint('kinematic')
