@@ -13,6 +13,7 @@ from xml.etree.ElementTree import tostring
 
 import numpy as np
 
+from structrl_ros.control.robot_description import load_robot
 from structrl_ros.control.rotations import matrix_from_vector
 from structrl_ros.control.rotations import vector_from_matrix
 from structrl_ros.sim.tabletop.mjcf.elements import add
@@ -21,6 +22,7 @@ from structrl_ros.sim.tabletop.mjcf.robot import FINGER_OPEN
 from structrl_ros.sim.tabletop.mjcf.robot import FINGER_SHUT
 from structrl_ros.sim.tabletop.mjcf.robot import FINGERS
 from structrl_ros.sim.tabletop.mjcf.robot import JOINTS
+from structrl_ros.sim.tabletop.mjcf.robot import SERVO_TIME_S
 from structrl_ros.sim.tabletop.mjcf.robot import TCP
 from structrl_ros.sim.tabletop.mjcf.robot import Grip
 from structrl_ros.sim.tabletop.mjcf.robot import add_robot
@@ -43,9 +45,13 @@ POSTURE_GAIN = 0.05
 PLACING_ROUNDS = 4
 #: Where the tool points at reset: straight down.
 DOWN = (0.0, 0.0, -1.0)
-#: Largest change of a set point in one control period, rad: the servos cover 63 % of it, which
-#: keeps the mean speed within what the joints can do (2.175 and 2.61 rad/s).
-LARGEST_STEP = np.array([0.34] * 4 + [0.41] * 3)
+#: Seconds of one control period.
+PERIOD_S = 0.1
+#: Part of the way to its set point that a servo covers in one period; set points lie ahead of the
+#: target by the inverse of it, so that the arm gets where the action says.
+COVERED = 1.0 - np.exp(-PERIOD_S / SERVO_TIME_S)
+#: Largest mean speed of the joints, rad/s: what the Panda can do.
+SPEED = load_robot('panda').limits.velocity
 
 
 class ArmControl:
@@ -87,7 +93,8 @@ class ArmControl:
             rotation, self.pointing = turn @ rotation, turn @ self.pointing
         joints = data.qpos[self._joints]
         step = self._inverse.solve(joints, position, rotation) - joints
-        data.ctrl[self._servos] = joints + np.clip(step, -LARGEST_STEP, LARGEST_STEP)
+        most = PERIOD_S * SPEED
+        data.ctrl[self._servos] = joints + np.clip(step, -most, most) / COVERED
         if wish[6] != 0.0:
             data.ctrl[self._gripper] = FINGER_SHUT if wish[6] > 0.0 else FINGER_OPEN
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from structrl_ros.errors import SimulationError
+from structrl_ros.sim.tabletop.arm import PERIOD_S
 from structrl_ros.sim.tabletop.camera import TabletopCamera
 from structrl_ros.sim.tabletop.camera import prepare_graphics
 from structrl_ros.sim.tabletop.features import FEATURE_NAMES
@@ -21,7 +22,6 @@ from structrl_ros.sim.tabletop.task_data import Task
 from structrl_ros.sim.tabletop.task_files import find_task
 from structrl_ros.sim.tabletop.view import WorldView
 from structrl_ros.sim.tabletop.view import has_succeeded
-from structrl_ros.sim.tabletop.world import PERIOD_S
 from structrl_ros.sim.tabletop.world import TabletopWorld
 from structrl_ros.types import BodySpec
 from structrl_ros.types import Float32
@@ -40,10 +40,10 @@ class TabletopBody:
     """A simulated Franka Panda at a table.
 
     Actions are `ee_delta_pose` as in `types.ActionChunk`, relative to where the tool is measured,
-    so a state is not the last one plus the action: the servos cover about two thirds of a step's
-    way within it. The tilt of the hand alone is relative to the tilt last asked for (see
-    `arm.ArmControl`). Out-of-range values are clipped to [-1, 1]; of the gripper only the sign
-    counts (0 leaves the command as it was).
+    and carried out by joint servos, so a state is not the last one plus the action where the arm
+    touches something or a joint is at its largest speed. The tilt of the hand alone is relative to
+    the tilt last asked for (see `arm.ArmControl`). Out-of-range values are clipped to [-1, 1]; of
+    the gripper only the sign counts (0 leaves the command as it was).
 
     For scripted experts, which are privileged: `task`, `view`, and `model` and `data` (MuJoCo's
     objects). MuJoCo is imported by the first `reset`; no OpenGL context exists before the first

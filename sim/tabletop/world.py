@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from structrl_ros.control.rotations import quaternion_from_matrix
 from structrl_ros.errors import SimulationError
+from structrl_ros.sim.tabletop.arm import PERIOD_S
 from structrl_ros.sim.tabletop.arm import ArmControl
 from structrl_ros.sim.tabletop.layout import Layout
 from structrl_ros.sim.tabletop.layout import draw_layout
@@ -27,8 +28,6 @@ from structrl_ros.sim.tabletop.view import make_view
 from structrl_ros.types import Float32
 from structrl_ros.types import Float64
 
-#: Seconds of one low-level step.
-PERIOD_S = 0.1
 #: Seconds after a reset in which things come to rest, the arm standing still.
 SETTLING_S = 0.2
 

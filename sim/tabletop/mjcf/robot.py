@@ -30,7 +30,8 @@ TCP = 'tcp'
 
 #: Distance of each finger from the middle when open, metres.
 FINGER_OPEN = 0.04
-#: Servo of each joint: stiffness (Nm/rad); damping is a tenth of it (Nms/rad).
+#: Servo of each joint: stiffness (Nm/rad), and its damping over its stiffness (s).
+SERVO_TIME_S = 0.1
 STIFFNESS = (4500.0, 4500.0, 3500.0, 3500.0, 2000.0, 2000.0, 2000.0)
 ARMATURE = 0.1
 GRIP_STIFFNESS = 4000.0
@@ -126,7 +127,7 @@ def add_actuators(root: Element, grip: Grip) -> None:
             name=joint,
             joint=joint,
             kp=stiffness,
-            kv=stiffness / 10.0,
+            kv=SERVO_TIME_S * stiffness,
             forcerange=(-torque, torque),
         )
     add(
