@@ -24,6 +24,8 @@ PolicyMaker = Callable[[PolicyParameters, str], Policy]
 #: Rows of the expert's chunks where none are named.
 LOCKSTEP_ROWS = 8
 REAL_TIME_ROWS = 16
+#: Seconds that the expert's chunks last in real time, whatever the body's rate.
+REAL_TIME_S = 0.8
 #: Environment variable with the key of a policy server; a key is never a parameter.
 KEY_VARIABLE = 'STRUCTRL_POLICY_KEY'
 
@@ -72,7 +74,7 @@ def make_policy(parameters: PolicyParameters, body: str) -> Policy:
     check_policy(parameters)
     rows = LOCKSTEP_ROWS if parameters.lockstep else REAL_TIME_ROWS
     if parameters.policy == 'expert':
-        return make_expert(body, chunk_length=parameters.chunk_length or rows)
+        return _make_expert(parameters, body)
     if parameters.policy == 'remote':
         from structrl_ros.models.policies.remote import RemotePolicy
         from structrl_ros.models.policies.remote import RemoteSettings
@@ -86,6 +88,15 @@ def make_policy(parameters: PolicyParameters, body: str) -> Policy:
     if parameters.policy == 'flow':
         return LearnedPolicy(shipped_checkpoint(body), body)
     return LearnedPolicy(Path(parameters.checkpoint).expanduser(), body)
+
+
+def _make_expert(parameters: PolicyParameters, body: str) -> Policy:
+    expert = make_expert(body, chunk_length=parameters.chunk_length or LOCKSTEP_ROWS)
+    rows = round(REAL_TIME_S * expert.spec.control_rate_hz)
+    if parameters.chunk_length or parameters.lockstep or rows == LOCKSTEP_ROWS:
+        return expert
+    expert.close()
+    return make_expert(body, chunk_length=rows)
 
 
 class LearnedPolicy:

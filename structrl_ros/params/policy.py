@@ -25,7 +25,7 @@ class PolicyParameters:
     )
     chunk_length: int = parameter(
         0,
-        description='Rows of a chunk of the expert; 0 = 8 in lock-step, 16 in real time.',
+        description='Rows of a chunk of the expert; 0 = 8 in lock-step, 0.8 s in real time.',
         bounds=(0, 200),
     )
     replan_steps: int = parameter(
