@@ -1,4 +1,4 @@
-"""Demonstrations of the twin, all episodes side by side: the expert alone, or in turns."""
+"""Demonstrations of the twin, all episodes side by side."""
 
 from __future__ import annotations
 
@@ -9,21 +9,27 @@ import numpy as np
 from structrl_ros.errors import SimulationError
 from structrl_ros.sim.tabletop.task_data import Task
 from structrl_ros.sim.tabletop.task_files import find_task
-from structrl_ros.sim.twin.perturbation import ENTRIES
-from structrl_ros.sim.twin.perturbation import perturb
 from structrl_ros.sim.twin.recorder import Recorder
 from structrl_ros.sim.twin.recorder import TwinEpisodes
 from structrl_ros.sim.twin.settings import TwinSettings
 from structrl_ros.types import Float32
 from structrl_ros.types import Float64
 
-#: Adds noise (B, 4), scaled already, to `ee_delta_pose` actions (B, 7).
-Perturb = Callable[[Float32, Float64], Float32]
-#: A policy at the wheel: features (B, F) to chunks in the body's action space (B, L, 7).
-Act = Callable[[Float32], Float32]
-#: Turns of policy and expert in chunks, from and to.
-POLICY_CHUNKS = (2, 9)
-EXPERT_CHUNKS = (3, 8)
+#: Adds noise (B, 4), scaled already, to the motion of `ee_delta_pose` actions (B, 7).
+Disturb = Callable[[Float32, Float64], Float32]
+#: Entries of `ee_delta_pose` that the twin follows, without the gripper.
+ENTRIES = (0, 1, 2, 5)
+
+
+def disturb(actions: Float32, noise: Float64) -> Float32:
+    """Return actions (B, 7) with noise (B, 4) on their motion: a quarter of it at rest.
+
+    So it does not undo a grasp, where the hand stands still.
+    """
+    disturbed = actions.astype(np.float64)
+    motion = disturbed[:, ENTRIES]
+    disturbed[:, ENTRIES] = np.clip(motion + noise * (0.25 + 0.75 * np.abs(motion)), -1.0, 1.0)
+    return disturbed.astype(np.float32)
 
 
 def demonstrations(
@@ -35,7 +41,7 @@ def demonstrations(
     perturbation: float = 0.15,
     shortcut: float = 0.0,
     settings: TwinSettings | None = None,
-    disturb: Perturb = perturb,
+    disturbance: Disturb = disturb,
 ) -> TwinEpisodes:
     """Return episodes of the expert; of those without a shortcut only the successful ones.
 
@@ -44,11 +50,11 @@ def demonstrations(
         episodes: How many are played, from 1.
         seed: Of the scenes and of all noise.
         perturbed: Share of episodes in which half of the steps are perturbed, labels clean (DART).
-        perturbation: Standard deviation of `disturb`'s noise.
+        perturbation: Standard deviation of the noise that `disturbance` adds.
         shortcut: Share of episodes in which what has been opened is shut at once, before anything
             is in it; each of them ends there, without success.
         settings: Of the world.
-        disturb: Adds the noise.
+        disturbance: Adds the noise.
 
     Raises:
         SimulationError: If the task is unknown, a number is outside its range, or the task has
@@ -69,56 +75,12 @@ def demonstrations(
         label = recorder.label(is_short[rows], closing)
         noise = perturbation * random.standard_normal((episodes, len(ENTRIES)))
         noise[~(is_perturbed & (random.random(episodes) < 0.5))] = 0.0
-        noisy = disturb(label, noise[rows])
+        noisy = disturbance(label, noise[rows])
         is_noisy = np.abs(noise[rows]).sum(axis=1) > 0.0
         executed = np.where(is_noisy[:, None], noisy, label).astype(np.float32)
-        recorder.step(label, executed, np.ones(len(rows), dtype=np.bool_))
+        recorder.step(label, executed)
         recorder.stop(is_short, closing)
-    return recorder.episodes(keep_failures=False)
-
-
-def takeovers(
-    task: str,
-    episodes: int,
-    seed: int,
-    act: Act,
-    *,
-    settings: TwinSettings | None = None,
-) -> TwinEpisodes:
-    """Return episodes in which a policy and the expert take turns; every step is labelled.
-
-    A turn of the policy is 2 to 9 chunks, one of the expert 3 to 8 (as long as a chunk); the
-    policy begins. Failures are kept.
-
-    Raises:
-        SimulationError: If the task is unknown.
-    """
-    found = find_task(task)
-    random = np.random.default_rng((seed, 2))
-    recorder = Recorder(found, _starts(seed, episodes), settings or TwinSettings())
-    is_policy = np.ones(episodes, dtype=np.bool_)
-    left = random.integers(*POLICY_CHUNKS, episodes, endpoint=True)
-    while recorder.is_running:
-        wanted = act(recorder.seen)
-        chunks = np.zeros((episodes, wanted.shape[1], 7), dtype=np.float32)
-        chunks[recorder.rows] = wanted
-        for k in range(chunks.shape[1]):
-            if recorder.is_running:
-                rows = recorder.rows
-                label = recorder.label()
-                at_wheel = is_policy[rows]
-                executed = np.where(at_wheel[:, None], chunks[rows, k], label)
-                recorder.step(label, executed.astype(np.float32), ~at_wheel)
-        left -= 1
-        turns = left == 0
-        is_policy ^= turns
-        fresh = np.where(
-            is_policy,
-            random.integers(*POLICY_CHUNKS, episodes, endpoint=True),
-            random.integers(*EXPERT_CHUNKS, episodes, endpoint=True),
-        )
-        left = np.where(turns, fresh, left)
-    return recorder.episodes(keep_failures=True)
+    return recorder.episodes()
 
 
 def _starts(seed: int, episodes: int) -> list[tuple[int, int]]:

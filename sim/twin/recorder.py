@@ -35,7 +35,7 @@ class TwinEpisodes:
     Attributes:
         features: What was seen before each step, (S, F), as the policy perceives it.
         actions: What the expert would do there, clean, `ee_delta_pose`, (S, 7).
-        by_expert: Whether what was executed came from the expert, perturbed or not, (S,).
+        by_expert: Whether what was executed came from the expert, perturbed or not: always, (S,).
         lengths: Steps of each episode, (E,).
         success: (E,).
         tasks: Names, length E.
@@ -74,7 +74,6 @@ class Recorder:
         shape = (len(starts), task.horizon)
         self._seen = np.zeros((*shape, len(FEATURE_NAMES)), dtype=np.float32)
         self._labels = np.zeros((*shape, 7), dtype=np.float32)
-        self._by_expert = np.zeros(shape, dtype=np.bool_)
         self._lengths = np.zeros(len(starts), dtype=np.intp)
         self._success = np.zeros(len(starts), dtype=np.bool_)
         self._kept = np.zeros(len(starts), dtype=np.bool_)
@@ -85,21 +84,20 @@ class Recorder:
         """Whether any lane is."""
         return len(self.rows) > 0
 
-    def label(self, is_short: Bool | None = None, closing: int = -1) -> Float32:
+    def label(self, is_short: Bool, closing: int) -> Float32:
         """Return what the expert does now, (B, 7); with the shortcut in some lanes."""
-        if is_short is None or not is_short.any():
+        if not is_short.any():
             return to_body(expert_moves(self._view, self._task))
         wanted = next_predicates(self._view, self._task)
         slot = self._task.predicates[closing].fixture
         wanted = np.where(is_short & self._view.reached[:, slot], closing, wanted)
         return to_body(moves_for(self._view, self._task, wanted))
 
-    def step(self, label: Float32, executed: Float32, by_expert: Bool) -> None:
-        """Execute actions (B, 7) in the lanes that run, and keep the step."""
+    def step(self, label: Float32, executed: Float32) -> None:
+        """Execute actions (B, 7) in the lanes that run, and keep the step with its label."""
         at = self._lengths[self.rows]
         self._seen[self.rows, at] = self.seen
         self._labels[self.rows, at] = label
-        self._by_expert[self.rows, at] = by_expert
         self._lengths[self.rows] += 1
         step(self._state, self._task, self._settings, executed)
         _, success = self._shown.judge(self._state)
@@ -114,15 +112,15 @@ class Recorder:
             self._kept[self.rows[there]] = True
             self._end(there)
 
-    def episodes(self, *, keep_failures: bool) -> TwinEpisodes:
+    def episodes(self) -> TwinEpisodes:
         """Return what was kept, in the order of the lanes."""
-        kept = np.flatnonzero(self._kept | keep_failures)
+        kept = np.flatnonzero(self._kept)
         lengths = self._lengths[kept]
         steps = np.arange(self._task.horizon)[None, :] < lengths[:, None]
         return TwinEpisodes(
             features=self._seen[kept][steps],
             actions=self._labels[kept][steps],
-            by_expert=self._by_expert[kept][steps],
+            by_expert=np.ones(int(lengths.sum()), dtype=np.bool_),
             lengths=lengths,
             success=self._success[kept],
             tasks=(self._task.name,) * len(kept),

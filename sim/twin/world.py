@@ -8,6 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from structrl_ros.errors import SimulationError
+from structrl_ros.sim.tabletop.experts.expert import expert_moves
+from structrl_ros.sim.tabletop.experts.motion import to_body
 from structrl_ros.sim.tabletop.features import FEATURE_NAMES
 from structrl_ros.sim.tabletop.features import features
 from structrl_ros.sim.tabletop.layout import draw_layout
@@ -165,6 +167,16 @@ class TwinWorld:
                 self._run(self._published[name], playing, actions, done)
         self._is_stale |= active
         return done
+
+    def expert_actions(self) -> Float32:
+        """Return what the scripted expert would do now, (B, 7); zero in lanes without a scene."""
+        actions = np.zeros((self.spec.lanes, SPEC.action_dimension), dtype=np.float32)
+        for name, group in self._groups.items():
+            task = self._published[name].task
+            rows = group[self._running[group]]
+            if len(rows):
+                actions[rows] = to_body(expert_moves(self._state.take(rows).view(task), task))
+        return actions
 
     def close(self) -> None:
         """Free all worlds; a second call does nothing."""

@@ -15,8 +15,7 @@ from structrl_ros.sim.tabletop.task_files import find_task
 from structrl_ros.sim.tabletop.task_files import tasks
 from structrl_ros.sim.twin.body import TwinBody
 from structrl_ros.sim.twin.demonstrations import demonstrations
-from structrl_ros.sim.twin.demonstrations import takeovers
-from structrl_ros.sim.twin.perturbation import perturb
+from structrl_ros.sim.twin.demonstrations import disturb
 from structrl_ros.sim.twin.settings import TwinSettings
 from structrl_ros.subtasks.grounding import ground_all
 from structrl_ros.types import Observation
@@ -120,26 +119,6 @@ def test_a_task_without_a_lid_has_no_shortcut():
         demonstrations('two_in_basket', 0, 0)
 
 
-def test_takeovers_alternate_and_label_every_step_by_the_expert():
-    asked = []
-
-    def act(seen):
-        asked.append(len(seen))
-        return np.tile(np.array([0.3, 0, 0, 0, 0, 0, -1], np.float32), (len(seen), 4, 1))
-
-    shown = takeovers('pack_lunch', 20, 5, act)
-    assert asked[0] == 20
-    assert shown.lengths.sum() == len(shown.actions)
-    assert len(shown.lengths) == 20
-    for span in spans(shown.lengths):
-        by_expert = shown.by_expert[span]
-        assert not by_expert[:8].any()
-        assert by_expert.any()
-        turns = np.flatnonzero(np.diff(by_expert.astype(int))) + 1
-        assert (turns % 4 == 0).all()
-    assert not np.array_equal(shown.actions[:8], np.tile(shown.actions[:1], (8, 1)))
-
-
 def test_demonstrations_show_what_a_miscalibrated_policy_perceives():
     plain = demonstrations('pack_lunch', 3, 1, perturbed=0.0)
     shifted = demonstrations(
@@ -149,14 +128,14 @@ def test_demonstrations_show_what_a_miscalibrated_policy_perceives():
     assert not np.array_equal(plain.features, shifted.features)
 
 
-def test_perturbing_by_nothing_changes_nothing_and_rest_moves_less_than_motion():
+def test_disturbing_by_nothing_changes_nothing_and_rest_moves_less_than_motion():
     random = np.random.default_rng(0)
     actions = random.uniform(-1, 1, (50, 7)).astype(np.float32)
-    assert np.allclose(perturb(actions, np.zeros((50, 4))), actions, atol=1e-6)
+    assert np.array_equal(disturb(actions, np.zeros((50, 4))), actions)
     still = np.zeros((1, 7), np.float32)
-    moving = np.full((1, 7), 0.6, np.float32)
+    moving = np.full((1, 7), 0.7, np.float32)
     noise = np.full((1, 4), 0.1)
-    at_rest = np.abs(perturb(still, noise) - still)[0, :3]
-    in_motion = np.abs(perturb(moving, noise) - moving)[0, :3]
+    at_rest = np.abs(disturb(still, noise) - still)[0, :3]
+    in_motion = np.abs(disturb(moving, noise) - moving)[0, :3]
     assert (3.0 * at_rest < in_motion).all()
-    assert np.array_equal(perturb(actions, np.full((50, 4), 0.3))[:, 6], actions[:, 6])
+    assert np.array_equal(disturb(actions, np.full((50, 4), 0.3))[:, 6], actions[:, 6])

@@ -148,6 +148,19 @@ def test_body_and_world_end_an_episode_of_the_expert_alike():
         world.run_chunk(np.zeros((2, 1, 7), np.float32), active)
 
 
+def test_the_expert_of_a_world_plays_all_lanes_whatever_they_play():
+    world = TwinWorld(len(NAMES) + 1)
+    world.reset({i: EpisodeStart(name, 1, i) for i, name in enumerate(NAMES)})
+    active = np.arange(len(NAMES) + 1) < len(NAMES)
+    success = np.zeros(len(active), bool)
+    while active.any():
+        batch = world.run_chunk(world.expert_actions()[:, None], active)
+        success |= batch.success
+        active &= ~(batch.terminated | batch.truncated)
+    assert success[: len(NAMES)].all()
+    assert not world.expert_actions().any()
+
+
 def test_an_episode_ends_at_its_horizon():
     world = TwinWorld(1, horizon_steps=10)
     world.reset({0: EpisodeStart('apple_in_bowl', 0, 0)})
