@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,9 @@ from structrl_ros.errors import SimulationError
 from structrl_ros.sim.tabletop.arm import PERIOD_S
 from structrl_ros.sim.tabletop.camera import TabletopCamera
 from structrl_ros.sim.tabletop.camera import prepare_graphics
+from structrl_ros.sim.tabletop.checkpoints import Checkpoint
+from structrl_ros.sim.tabletop.checkpoints import bind_checkpoints
+from structrl_ros.sim.tabletop.checkpoints import evaluate
 from structrl_ros.sim.tabletop.features import FEATURE_NAMES
 from structrl_ros.sim.tabletop.features import features
 from structrl_ros.sim.tabletop.mjcf.robot import JOINTS
@@ -18,6 +22,7 @@ from structrl_ros.sim.tabletop.mjcf.scene import Physics
 from structrl_ros.sim.tabletop.perception import perceive
 from structrl_ros.sim.tabletop.task_data import FIXTURE_SLOTS
 from structrl_ros.sim.tabletop.task_data import OBJECT_SLOTS
+from structrl_ros.sim.tabletop.task_data import PREDICATE_SLOTS
 from structrl_ros.sim.tabletop.task_data import Task
 from structrl_ros.sim.tabletop.task_files import find_task
 from structrl_ros.sim.tabletop.view import WorldView
@@ -57,6 +62,7 @@ class TabletopBody:
         horizon_steps: int | None = None,
         calibration_offset: ArrayLike = (0.0, 0.0, 0.0),
         physics: Physics | None = None,
+        checkpoints: Sequence[str] = (),
     ) -> None:
         """Prepare a body without a scene.
 
@@ -67,6 +73,7 @@ class TabletopBody:
                 everything but the arm itself is seen this far from where it is. Three numbers, or
                 three for each slot (see `perception.perceive`).
             physics: Settings of the simulator; None for those that grasps need.
+            checkpoints: Names of checkpoints to publish after the task's predicates.
 
         Raises:
             SimulationError: If an argument is outside its range.
@@ -93,6 +100,9 @@ class TabletopBody:
         self._horizon_steps = horizon_steps
         self._offset = offset
         self._physics = Physics() if physics is None else physics
+        self._names = tuple(checkpoints)
+        self._checkpoints: tuple[Checkpoint, ...] = ()
+        self.predicate_slots = PREDICATE_SLOTS + len(self._names)
         self._world: TabletopWorld | None = None
         self._camera: TabletopCamera | None = None
 
@@ -106,18 +116,21 @@ class TabletopBody:
 
         Raises:
             SimulationError: If the task is unknown, or a number is negative.
+            ParameterError: If the task has no checkpoint of a name.
         """
         found = find_task(task)
+        bound = bind_checkpoints(found, self._names)
         if self._world is None or self._world.task is not found:
             self.close()
             prepare_graphics()
             self._world = TabletopWorld(found, self._physics)
         self._world.place(seed, initial_state)
+        self._checkpoints = bound
         return TaskInfo(
             task=found.name,
             instruction=found.instruction,
             horizon_steps=self._horizon_steps or found.horizon,
-            predicate_names=found.predicate_names,
+            predicate_names=(*found.predicate_names, *(c.name for c in bound)),
             objects=found.vocabulary,
         )
 
@@ -133,6 +146,9 @@ class TabletopBody:
         world.step(action)
         truth = world.view.truth
         success = has_succeeded(world.task, truth)
+        if self._checkpoints:
+            more = evaluate(world.task, self._checkpoints, world.view)
+            truth = np.concatenate([truth, more], axis=1)
         return StepOutcome(tuple(truth[0].tolist()), bool(success[0]))
 
     def hold_action(self) -> Float32:

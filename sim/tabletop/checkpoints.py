@@ -5,8 +5,8 @@ publishes exactly those that it is asked for (StructRL, Appendix C.1 and C.3). N
 to a task's own predicates, and none enters the features.
 
     near(X, d)         the gripper is within d metres of an object's centre or a fixture's handle
-    back(F, d)         near the handle of what has been open, pressed or turned on in this episode
-    gripping(X)        within 3 cm of an object, the fingers less than half open
+    back(F, d)         near the handle of what has been open, once all that belongs in it is in it
+    gripping(X)        within 3 cm of an object, the fingers less than 0.8 open: they are closing
     lifted(X, h)       held, and h metres above where it lies on the table
     carried(X, R, d)   held, and within d metres, seen from above, of where it is let go in R
     above(X, R)        held, and over the region R, seen from above
@@ -32,8 +32,9 @@ from structrl_ros.subtasks.grounding import split_predicate
 from structrl_ros.types import Float64
 from structrl_ros.world_types import Bool
 
+PLACED = ('in', 'on')
 GRIPPING_M = 0.03
-GRIPPING_OPENING = 0.5
+GRIPPING_OPENING = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,10 @@ def _near(task: Task, checkpoint: Checkpoint, view: WorldView) -> Bool:
 
 
 def _back(task: Task, checkpoint: Checkpoint, view: WorldView) -> Bool:
-    return view.reached[:, checkpoint.thing] & _near(task, checkpoint, view)
+    slot = checkpoint.thing
+    inside = [i for i, p in enumerate(task.predicates) if p.kind in PLACED and p.fixture == slot]
+    is_filled = view.reached[:, slot] & view.truth[:, inside].all(axis=1)
+    return np.asarray(is_filled & _near(task, checkpoint, view), dtype=np.bool_)
 
 
 def _gripping(task: Task, checkpoint: Checkpoint, view: WorldView) -> Bool:

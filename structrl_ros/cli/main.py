@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from structrl_ros.cli.bag import bag
+from structrl_ros.cli.decompose import decompose
 from structrl_ros.errors import StructRLError
 
 app = typer.Typer(
@@ -94,7 +95,9 @@ def demo(
     ] = '',
     initial_state: Annotated[int, typer.Option(min=0, help='Initial state index.')] = 0,
     seed: Annotated[int, typer.Option(min=0, help='Seed of the scene.')] = 0,
-    policy: Annotated[str, typer.Option(help='Policy: expert (privileged, scripted).')] = 'expert',
+    policy: Annotated[
+        str, typer.Option(help='Policy: expert (scripted), flow (trained here).')
+    ] = 'expert',
     planner: Annotated[str, typer.Option(help='Planner: rules, or openai.')] = 'rules',
     lockstep: Annotated[
         bool, typer.Option('--lockstep', help='Simulator waits for the policy: reproducible.')
@@ -201,6 +204,9 @@ def score(
     from structrl_ros.cli.score import score_command
 
     raise typer.Exit(score_command(kind, file))
+
+
+app.command()(decompose)
 
 
 @bench.command('core')

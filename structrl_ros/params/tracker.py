@@ -10,6 +10,7 @@ from pathlib import Path
 from structrl_ros.errors import ParameterError
 from structrl_ros.params.parameter import check_parameters
 from structrl_ros.params.parameter import parameter
+from structrl_ros.sim.decompositions import shipped_durations
 from structrl_ros.subtasks.paid_task import PACINGS
 from structrl_ros.subtasks.paid_task import TRUTH_SOURCES
 from structrl_ros.subtasks.tracker import TrackerSettings
@@ -51,8 +52,18 @@ class TrackerParameters:
         description='Length of an episode in chunks, for uniform pacing.',
         bounds=(1.0, 1_000_000.0),
     )
+    durations_body: str = parameter(
+        '', description='Body whose shipped decompositions give the durations; empty: none.'
+    )
+    chunk_steps: int = parameter(
+        8,
+        description='Low-level steps that a chunk runs, for the durations of durations_body.',
+        bounds=(1, 200),
+    )
     durations_file: str = parameter(
-        '', description='JSON object: predicate, or task/predicate, to duration in chunks.'
+        '',
+        description='JSON object: predicate, or task/predicate, to duration in chunks; it comes '
+        'before durations_body.',
     )
 
     def __post_init__(self) -> None:
@@ -60,18 +71,23 @@ class TrackerParameters:
         check_parameters(self)
 
     def settings(self) -> TrackerSettings:
-        """Return the settings of the tracker, with the durations of the file.
+        """Return the settings of the tracker, with the durations of body and file.
 
         Raises:
-            ParameterError: If the file cannot be read or holds something else.
+            ParameterError: If a file cannot be read or holds something else.
         """
+        durations: dict[str, float] = {}
+        if self.durations_body:
+            durations |= shipped_durations(self.durations_body, self.chunk_steps)
+        if self.durations_file:
+            durations |= _read_durations(self.durations_file)
         return TrackerSettings(
             beta=self.beta,
             lambda_c=self.lambda_c,
             gating=self.gating,
             pacing=self.pacing,
             cap=self.cap or None,
-            durations=_read_durations(self.durations_file) if self.durations_file else {},
+            durations=durations,
             horizon_chunks=self.horizon_chunks,
             truth_source=self.truth_source,
             lockstep=self.lockstep,

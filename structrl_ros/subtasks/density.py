@@ -51,7 +51,7 @@ _REFINEMENTS: Mapping[str, Mapping[str, tuple[str, ...]]] = MappingProxyType(
         },
         '52': {
             'moved': (
-                *('near({0}, 0.2)', 'near({0}, 0.15)', 'near({0}, 0.1)', 'near({0}, 0.06)'),
+                *('near({0}, 0.12)', 'near({0}, 0.1)', 'near({0}, 0.08)', 'near({0}, 0.06)'),
                 *('near({0}, 0.04)', 'moved({0}, 0.25)', 'moved({0}, 0.5)', 'moved({0}, 0.75)'),
             ),
             'closed': (

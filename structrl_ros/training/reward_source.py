@@ -76,7 +76,7 @@ class RewardSource(Protocol):
         """
 
     def checkpoints(self, task: str) -> tuple[str, ...]:
-        """Return the names that a world must publish for a task for this to pay them."""
+        """Return the names that a world must be asked to publish for a task, beside its own."""
 
 
 class StructuredRewards:
@@ -118,8 +118,11 @@ class StructuredRewards:
         return tuple(self._rule(info, length) for info in rollouts.tasks)
 
     def checkpoints(self, task: str) -> tuple[str, ...]:
-        """Return the names that a world must publish for a task."""
-        return self._find(task).names if self._configuration.kind == 'structured' else ()
+        """Return the names of the density ladder, if it is what is paid; else nothing."""
+        if self._configuration.kind != 'structured':
+            return ()
+        own = self._find(task)
+        return own.names if own.provenance.source == 'density ladder' else ()
 
     def _rule(self, info: TaskInfo, chunk_length: int) -> RewardRule:
         key = (info, chunk_length)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from structrl_ros.errors import ParameterError
+from structrl_ros.sim.registry import make_body
 from structrl_ros.sim.tabletop.checkpoints import bind_checkpoints
 from structrl_ros.sim.tabletop.checkpoints import evaluate
 from structrl_ros.sim.tabletop.layout import draw_layout
@@ -65,16 +66,22 @@ def test_near_is_a_distance_to_an_object_or_a_handle():
     assert truth('near(lunch_box_1, 0.06)', view(tcp=tcp)) == [False, True]
 
 
-def test_back_needs_that_the_box_has_been_open():
+def test_back_needs_that_the_box_was_open_and_holds_what_belongs_in_it():
     base = view()
-    tcp, reached = base.handles[:, BOX].copy(), base.reached.copy()
-    assert truth('back(lunch_box_1, 0.06)', view(tcp=tcp)) == [False, False]
-    reached[1, BOX] = True
-    assert truth('back(lunch_box_1, 0.06)', view(tcp=tcp, reached=reached)) == [False, True]
+    tcp, reached, objects = base.handles[:, BOX].copy(), base.reached.copy(), base.objects.copy()
+    reached[:, BOX] = True
+    assert truth('back(lunch_box_1, 0.06)', view(tcp=tcp, reached=reached)) == [False, False]
+    for slot in (CHICKEN, APPLE):
+        objects[1, slot] = base.places[1, BOX] + [0.0, 0.0, 0.03]
+    assert truth('back(lunch_box_1, 0.06)', view(tcp=tcp, objects=objects)) == [False, False]
+    whole = view(tcp=tcp, reached=reached, objects=objects)
+    assert truth('back(lunch_box_1, 0.06)', whole) == [False, True]
+    away = view(reached=reached, objects=objects)
+    assert truth('back(lunch_box_1, 0.06)', away) == [False, False]
 
 
 def test_gripping_needs_closed_fingers_at_the_object():
-    tcp, opening = view().objects[:, CHICKEN].copy(), np.array([0.4, 0.6])
+    tcp, opening = view().objects[:, CHICKEN].copy(), np.array([0.7, 0.9])
     assert truth('gripping(chicken_1)', view(tcp=tcp, opening=opening)) == [True, False]
     assert truth('gripping(chicken_1)', view(opening=opening)) == [False, False]
 
@@ -140,3 +147,27 @@ def test_predicates_of_the_task_are_passed_over():
     assert bind_checkpoints(TASK, [*TASK.predicate_names, 'near(apple_1, 0.1)'])[0].name == (
         'near(apple_1, 0.1)'
     )
+
+
+@pytest.mark.parametrize('name', ['twin', pytest.param('tabletop', marks=pytest.mark.sim)])
+def test_body_publishes_checkpoints_after_its_own_and_changes_nothing_else(name):
+    wanted = ('open(lunch_box_1)', 'near(lunch_box_1, 0.1)', 'moved(lunch_box_1, 0.5)')
+    plain, asked = make_body(name), make_body(name, checkpoints=wanted)
+    own = plain.reset('pack_lunch', 3, 0)
+    more = asked.reset('pack_lunch', 3, 0)
+    assert more.predicate_names == (*own.predicate_names, *wanted[1:])
+    assert len(more.predicate_names) <= asked.predicate_slots
+    seen = []
+    for _ in range(12):
+        action = np.zeros(7, np.float32)
+        action[:3] = np.clip((asked.view.handles[0, BOX] - asked.view.tcp[0]) / 0.05, -1, 1)
+        action[6] = -1.0
+        before, after = plain.step(action), asked.step(action)
+        size = len(before.values)
+        assert after.values[:size] == before.values
+        assert np.array_equal(plain.features(), asked.features())
+        seen.append(after.values[size:])
+    assert seen[0] == (False, False)
+    assert seen[-1] == (True, False)
+    with pytest.raises(ParameterError, match='no predicate or checkpoint of apple_in_bowl'):
+        asked.reset('apple_in_bowl', 0, 0)
