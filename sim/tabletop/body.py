@@ -15,13 +15,14 @@ from structrl_ros.sim.tabletop.camera import prepare_graphics
 from structrl_ros.sim.tabletop.checkpoints import Checkpoint
 from structrl_ros.sim.tabletop.checkpoints import bind_checkpoints
 from structrl_ros.sim.tabletop.checkpoints import evaluate
+from structrl_ros.sim.tabletop.experts.expert import expert_moves
+from structrl_ros.sim.tabletop.experts.motion import to_body
 from structrl_ros.sim.tabletop.features import FEATURE_NAMES
 from structrl_ros.sim.tabletop.features import features
 from structrl_ros.sim.tabletop.mjcf.robot import JOINTS
 from structrl_ros.sim.tabletop.mjcf.scene import Physics
 from structrl_ros.sim.tabletop.perception import perceive
-from structrl_ros.sim.tabletop.task_data import FIXTURE_SLOTS
-from structrl_ros.sim.tabletop.task_data import OBJECT_SLOTS
+from structrl_ros.sim.tabletop.perception import perceived_offset
 from structrl_ros.sim.tabletop.task_data import PREDICATE_SLOTS
 from structrl_ros.sim.tabletop.task_data import Task
 from structrl_ros.sim.tabletop.task_files import find_task
@@ -37,8 +38,6 @@ from structrl_ros.types import TaskInfo
 from structrl_ros.types import UInt8
 
 ROLES = ('head', 'left_wrist')
-#: Shapes of a calibration offset: one for everything, or one for each slot.
-_OFFSETS = ((3,), (FIXTURE_SLOTS + OBJECT_SLOTS, 3))
 
 
 class TabletopBody:
@@ -60,7 +59,8 @@ class TabletopBody:
         *,
         image_size: int = 128,
         horizon_steps: int | None = None,
-        calibration_offset: ArrayLike = (0.0, 0.0, 0.0),
+        calibration_offset: ArrayLike = 0.0,
+        offsets_apart: float = 0.0,
         physics: Physics | None = None,
         checkpoints: Sequence[str] = (),
     ) -> None:
@@ -71,7 +71,8 @@ class TabletopBody:
             horizon_steps: Limit reported in `TaskInfo`, in low-level steps; None for the task's.
             calibration_offset: Error of what `features` perceives, metres in the base frame:
                 everything but the arm itself is seen this far from where it is. Three numbers, or
-                three for each slot (see `perception.perceive`).
+                one that is taken times `perception.DIRECTION`.
+            offsets_apart: Error of each thing in a direction of its own, metres.
             physics: Settings of the simulator; None for those that grasps need.
             checkpoints: Names of checkpoints to publish after the task's predicates.
 
@@ -82,12 +83,6 @@ class TabletopBody:
             raise SimulationError(f'image size {image_size} px; allowed: 16 to 1024')
         if horizon_steps is not None and horizon_steps < 1:
             raise SimulationError(f'horizon of {horizon_steps} steps; allowed: 1 or more')
-        offset = np.asarray(calibration_offset, dtype=np.float64)
-        if offset.shape not in _OFFSETS or not np.isfinite(offset).all():
-            raise SimulationError(
-                f'calibration offset of shape {offset.shape}; allowed: finite metres of shape '
-                f'{" or ".join(map(str, _OFFSETS))}'
-            )
         self.spec = BodySpec(
             name='tabletop',
             control_rate_hz=1.0 / PERIOD_S,
@@ -98,7 +93,7 @@ class TabletopBody:
         self.feature_names = FEATURE_NAMES
         self._image_size = image_size
         self._horizon_steps = horizon_steps
-        self._offset = offset
+        self._offset = _perceived(calibration_offset, offsets_apart)
         self._physics = Physics() if physics is None else physics
         self._names = tuple(checkpoints)
         self._checkpoints: tuple[Checkpoint, ...] = ()
@@ -156,6 +151,11 @@ class TabletopBody:
         world = self._placed()
         command = world.arm.gripper_command(world.data)
         return np.array([0, 0, 0, 0, 0, 0, command], dtype=np.float32)
+
+    def expert_action(self) -> Float32:
+        """Return what the reactive expert of the whole task would do now, (7,) (privileged)."""
+        world = self._placed()
+        return to_body(expert_moves(world.view, world.task))[0]
 
     def features(self) -> Float32:
         """Return the state vector, shape (F,); see `features.FEATURE_NAMES`."""
@@ -245,3 +245,20 @@ class TabletopBody:
         if self._world is None:
             raise SimulationError('no scene; allowed: reset(task, seed, initial_state) first')
         return self._world
+
+
+def _perceived(calibration_offset: ArrayLike, offsets_apart: float) -> Float64:
+    """Return the offset of every slot; see `perception.perceived_offset`.
+
+    Raises:
+        SimulationError: If it is neither one number nor three, or not finite.
+    """
+    offset = np.asarray(calibration_offset, dtype=np.float64)
+    if offset.shape not in ((), (3,)) or not np.isfinite([*offset.flat, offsets_apart]).all():
+        raise SimulationError(
+            f'calibration offset {calibration_offset!r}, apart {offsets_apart!r}; allowed: one or '
+            'three finite metres, and one'
+        )
+    if offset.shape == ():
+        return perceived_offset(float(offset), offsets_apart)
+    return perceived_offset(0.0, offsets_apart) + offset
