@@ -30,8 +30,8 @@ class JointLimits:
         velocity: Largest absolute velocity anywhere.
         acceleration: Largest absolute acceleration.
         jerk: Largest absolute jerk.
-        upper_curve: Towards the upper end: offset, gain, position, shape (J, 3); None: no curve.
-        lower_curve: Towards the lower end, the same.
+        upper_curve: Towards the upper end: offset, gain, position, shape (J, 3), or None.
+        lower_curve: Towards the lower end, the same; both or none.
     """
 
     position_low: Float64
@@ -74,17 +74,16 @@ class JointLimits:
         Args:
             position: Joint positions, shape (..., J), rad.
         """
-        high, low = self.velocity, -self.velocity
-        if self.upper_curve is not None:
-            offset, gain, end = self.upper_curve.T
-            curve = np.sqrt(np.maximum(0.0, gain * (end - position))) - offset
-            high = np.minimum(high, np.maximum(0.0, curve))
-        if self.lower_curve is not None:
-            offset, gain, end = self.lower_curve.T
-            curve = offset - np.sqrt(np.maximum(0.0, gain * (position - end)))
-            low = np.maximum(low, np.minimum(0.0, curve))
         shape = np.shape(position)
-        return np.broadcast_to(low, shape), np.broadcast_to(high, shape)
+        if self.upper_curve is None or self.lower_curve is None:
+            return np.broadcast_to(-self.velocity, shape), np.broadcast_to(self.velocity, shape)
+        offset, gain, end = self.upper_curve.T
+        high = np.sqrt(np.maximum(0.0, gain * (end - position))) - offset
+        high = np.minimum(self.velocity, np.maximum(0.0, high))
+        offset, gain, end = self.lower_curve.T
+        low = offset - np.sqrt(np.maximum(0.0, gain * (position - end)))
+        low = np.maximum(-self.velocity, np.minimum(0.0, low))
+        return low, high
 
     def scaled(
         self,

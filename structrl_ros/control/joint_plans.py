@@ -65,11 +65,11 @@ def plan_approach(
     is_smooth &= safe_joints(polynomial, limits, instants)
     if is_smooth.all():
         return polynomial
-    rest: Segment = plan_stop(limits, start)
-    chase = _plan_chase(limits, start, goal, float(instants.times[-1]))
-    if chase is not None:
-        is_safe = safe_joints(chase, limits, instants)
-        rest = chase if is_safe.all() else MixedSegment(chase, rest, is_safe)
+    rest: Segment | None = _plan_chase(limits, start, goal, float(instants.times[-1]))
+    is_safe = is_smooth if rest is None else is_smooth | safe_joints(rest, limits, instants)
+    if rest is None or not is_safe.all():
+        stop = plan_stop(limits, start)
+        rest = stop if rest is None else MixedSegment(rest, stop, is_safe)
     return MixedSegment(polynomial, rest, is_smooth) if is_smooth.any() else rest
 
 

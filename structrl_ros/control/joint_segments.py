@@ -156,6 +156,30 @@ class RuckigSegment:
         return found
 
 
+class CoastSegment:
+    """The acceleration stays as it is: what a Franka does itself where commands are missing."""
+
+    def __init__(self, start: JointMotion) -> None:
+        """Coast from a motion."""
+        self._start = start
+
+    def at(self, time_s: float) -> JointMotion:
+        """Return the motion at a time of the piece."""
+        p, v, a = self._start.position, self._start.velocity, self._start.acceleration
+        return JointMotion(p + time_s * (v + 0.5 * time_s * a), v + time_s * a, a)
+
+    def states(self, instants: Instants) -> Float64:
+        """Return position, velocity and acceleration at N instants."""
+        motions = [self.at(time_s) for time_s in instants.times.tolist()]
+        return np.array(
+            [
+                [motion.position for motion in motions],
+                [motion.velocity for motion in motions],
+                [motion.acceleration for motion in motions],
+            ]
+        )
+
+
 class MixedSegment:
     """Some joints by one piece, the others by another."""
 

@@ -17,6 +17,7 @@ import numpy as np
 from structrl_ros.control.joint_limits import JointLimits
 from structrl_ros.control.joint_plans import plan_approach
 from structrl_ros.control.joint_plans import plan_stop
+from structrl_ros.control.joint_segments import CoastSegment
 from structrl_ros.control.joint_segments import JointMotion
 from structrl_ros.control.joint_segments import PolynomialSegment
 from structrl_ros.control.joint_segments import Segment
@@ -30,8 +31,10 @@ STILL_VELOCITY = 1e-6
 STILL_ACCELERATION = 1e-4
 #: Times that differ by less are one, seconds.
 INSTANT_S = 1e-9
-#: Shortest piece, in arm periods: a shorter one is made this long.
-SHORTEST_PERIODS = 4
+#: Arm periods for which the acceleration stays after commands were lost.
+COAST_PERIODS = 4
+#: Arm periods before a piece begins in which it may be planned already.
+PREPARE_PERIODS = 4
 
 
 class JointStream:
@@ -60,10 +63,10 @@ class JointStream:
         self._period_s = period_s
         self._motion: JointMotion | None = None
         self._segment: Segment
-        self._planned: Segment | None = None
+        self._planned: tuple[Segment, float] | None = None
         self._next: Float64 | None = None
         self._unrepeated: tuple[Float64, Float64]
-        self._time_s = self._duration_s = 0.0
+        self._time_s = self._duration_s = self._left_s = 0.0
         self._stopping = False
 
     def seed(self, position: Float64) -> None:
@@ -125,6 +128,7 @@ class JointStream:
         if self._is_repeating:
             self._before, self._now = self._unrepeated
             self._planned = None
+            self._left_s = 0.0
             self._begin(self._plan_knot(motion), self._waypoint_s)
         return True
 
@@ -136,15 +140,19 @@ class JointStream:
         self._begin(stop, stop.duration_s)
 
     def resume(self, motion: JointMotion) -> None:
-        """Go on from where the arm says that its reference is, after commands were lost."""
+        """Go on from where the arm says that its reference is, after commands were lost.
+
+        The acceleration stays for some arm periods, as the arm itself would keep it, so there is
+        time to plan.
+        """
         self._motion = motion
         if self._stopping:
             self.stop()
             return
-        left = max(self._duration_s - self._time_s, SHORTEST_PERIODS * self._period_s)
+        coast_s = COAST_PERIODS * self._period_s
+        self._left_s = max(self._duration_s - self._time_s - coast_s, coast_s)
         self._planned = None
-        instants = instants_of(0.0, left, self._period_s)
-        self._begin(plan_approach(self._limits, motion, self._goal, instants), left)
+        self._begin(CoastSegment(motion), coast_s)
 
     def step(self, periods: int = 1) -> JointMotion:
         """Let arm periods pass and return the motion to command now."""
@@ -161,20 +169,35 @@ class JointStream:
         return motion
 
     def prepare(self) -> None:
-        """Plan the next piece now if the next `step` needs it: call it when there is time."""
-        is_due = self._time_s + self._period_s >= self._duration_s - INSTANT_S
-        if is_due and not self._stopping and self._planned is None:
-            over_s = self._time_s + self._period_s - self._duration_s
-            self._planned = self._plan_knot(self._segment.at(self._duration_s), over_s)
+        """Plan the next piece if it begins soon: call it after a command, while there is time.
+
+        What is not prepared in time is planned in `step`.
+        """
+        if self._stopping or self._planned is not None:
+            return
+        is_known = self._next is not None or self._left_s > 0.0
+        early = PREPARE_PERIODS if is_known else 1
+        if self._time_s + early * self._period_s >= self._duration_s - INSTANT_S:
+            self._planned = self._plan()
 
     def _take_up(self) -> None:
-        """Aim at the next knot of the spline, from the end of the present piece."""
+        """Begin the next piece."""
         over_s = max(0.0, self._time_s - self._duration_s)
-        if self._planned is None:
-            self._planned = self._plan_knot(self._segment.at(self._duration_s), over_s)
-        segment, self._planned = self._planned, None
-        self._begin(segment, self._waypoint_s)
+        segment, duration_s = self._planned or self._plan()
+        self._planned = None
+        self._left_s = 0.0
+        self._begin(segment, duration_s)
         self._time_s = over_s
+
+    def _plan(self) -> tuple[Segment, float]:
+        """Return the piece after the present one, and its duration."""
+        start = self._segment.at(self._duration_s)
+        if self._left_s > 0.0:
+            instants = instants_of(0.0, round(self._left_s, 7), self._period_s)
+            return plan_approach(self._limits, start, self._goal, instants), self._left_s
+        periods = math.ceil((self._duration_s - self._time_s - INSTANT_S) / self._period_s)
+        over_s = self._time_s + periods * self._period_s - self._duration_s
+        return self._plan_knot(start, over_s), self._waypoint_s
 
     def _plan_knot(self, start: JointMotion, over_s: float = 0.0) -> Segment:
         """Return the way to the next knot; without a new waypoint the last one is repeated.
@@ -206,6 +229,7 @@ class JointStream:
         self._motion = self._goal = at_rest(self._motion.position)
         self._before = self._now = self._motion.position
         self._next = self._planned = None
+        self._left_s = 0.0
         self._unrepeated = self._before, self._now
         self._stopping = False
         self._is_repeating = True
