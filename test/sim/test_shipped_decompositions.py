@@ -11,7 +11,11 @@ from structrl_ros.params.tracker import TrackerParameters
 from structrl_ros.sim.decompositions import shipped_decomposition
 from structrl_ros.sim.decompositions import shipped_durations
 from structrl_ros.sim.libero.tasks import TASKS
+from structrl_ros.sim.tabletop.task_files import tasks
 from structrl_ros.subtasks.decomposition_file import read_decomposition
+from structrl_ros.training.decomposing import DecomposeRequest
+from structrl_ros.training.decomposing import decompose_task
+from structrl_ros.training.evidence import Counts
 
 FOLDER = Path(room.__file__).parent
 FILES = sorted(FOLDER.glob('*/decompositions/**/*.json'))
@@ -86,3 +90,28 @@ def test_file_of_durations_comes_before_those_that_are_shipped(tmp_path):
     settings = TrackerParameters(durations_body='libero', durations_file=str(path)).settings()
     assert settings.durations[name] == 99.0
     assert len(settings.durations) == len(shipped_durations('libero', 8)) > 20
+
+
+@pytest.mark.parametrize('body', ['twin', pytest.param('tabletop', marks=pytest.mark.sim)])
+def test_durations_of_the_tabletop_are_those_of_the_present_world(body):
+    """Otherwise the world or its expert has changed: run the command in the file again."""
+    shipped = shipped_decomposition(body, 'pack_lunch', 'density_5')
+    request = DecomposeRequest(
+        body=body, task='pack_lunch', counts=Counts(resets=1, idle=0, demonstrations=2)
+    )
+    own = decompose_task(request)[0]
+    for demo, before in zip(own.demonstrations, shipped.demonstrations, strict=False):
+        for name, step in demo.first_true.items():
+            assert abs(step - before.first_true[name]) <= (0 if body == 'twin' else 5)
+
+
+def test_every_tabletop_task_is_timed_in_both_worlds():
+    for body in ('twin', 'tabletop'):
+        for name, task in tasks().items():
+            own = shipped_decomposition(body, name)
+            assert own.stage_names == task.stages
+            assert own.instruction == task.instruction
+            assert len(own.demonstrations) >= 0.95 * own.provenance.attempts
+            assert len(own.demonstrations) >= 19
+            plan = shipped_decomposition(body, name, room.PLAN_VARIANT)
+            assert set(plan.names) <= set(task.predicate_names)
