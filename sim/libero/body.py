@@ -10,6 +10,8 @@ import numpy as np
 from structrl_ros.errors import SimulationError
 from structrl_ros.sim.libero.camera import PictureDetail
 from structrl_ros.sim.libero.camera import SceneCamera
+from structrl_ros.sim.libero.features import FEATURE_NAMES
+from structrl_ros.sim.libero.features import StateFeatures
 from structrl_ros.sim.libero.predicates import GoalPredicates
 from structrl_ros.sim.libero.predicates import scene_vocabulary
 from structrl_ros.sim.libero.scene import LiberoScene
@@ -90,6 +92,8 @@ class LiberoBody:
         self._camera: SceneCamera | None = None
         self._stepper: ArmStepper | None = None
         self._predicates: GoalPredicates | None = None
+        self._features: StateFeatures | None = None
+        self.feature_names = FEATURE_NAMES
 
     def reset(self, task: str, seed: int, initial_state: int) -> TaskInfo:
         """Set the scene and let it settle; the same arguments give the same scene, bit for bit.
@@ -113,6 +117,7 @@ class LiberoBody:
         for _ in range(SETTLING_STEPS):
             self._stepper.step(still)
         self._predicates = GoalPredicates(scene)
+        self._features = StateFeatures(scene, self._predicates)
         return TaskInfo(
             task=found.id,
             instruction=found.instruction,
@@ -175,6 +180,12 @@ class LiberoBody:
             raise SimulationError(f'no camera {role!r}; allowed: {", ".join(_CAMERAS)}')
         return float(np.deg2rad(self.model.camera(_CAMERAS[role]).fovy[0]))
 
+    def features(self) -> Float32:
+        """Return the state vector (privileged), shape (F,); see `features.FEATURE_NAMES`."""
+        arm = self._running().proprioception(0)
+        assert self._features is not None
+        return self._features.read(arm)
+
     def simulator_state(self) -> Float64:
         """Return all that decides the future of this scene, for `set_simulator_state`."""
         return self._running().state()
@@ -190,7 +201,7 @@ class LiberoBody:
     def close(self) -> None:
         """Free the scene and its pictures; a second call does nothing."""
         camera, scene = self._camera, self._scene
-        self._scene = self._camera = self._stepper = self._predicates = None
+        self._scene = self._camera = self._stepper = self._predicates = self._features = None
         if camera is not None:
             camera.close()
         if scene is not None:
