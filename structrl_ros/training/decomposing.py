@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from dataclasses import field
 
 from structrl_ros.errors import ParameterError
-from structrl_ros.naming import expand
 from structrl_ros.plan.parse import parse_plan
 from structrl_ros.plan.parse import to_plan
 from structrl_ros.plan.rules import RulePlanner
@@ -132,7 +131,7 @@ class _Known:
             asked = PlanRequest(self.info.instruction, self.info.objects, None)
             text = RulePlanner().propose(asked)
         if text:
-            self.plan = to_plan(parse_plan(text, objects=expand(self.info.objects)))
+            self.plan = to_plan(parse_plan(text))
 
         # The skills of LIBERO's expert run on within a chunk, as in the deployed graph; the
         # others are functions of the state, and are asked at every step.

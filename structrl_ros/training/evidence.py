@@ -1,6 +1,6 @@
 """What demonstrations, replays and idle rollouts of a body say of a task's predicates.
 
-Everything runs through `control.EpisodeRunner`, one low-level step a time, with the scripted
+Everything runs through `control.episode_runner`, one low-level step a time, with the scripted
 expert following the rule planner's plan as in the deployed graph (StructRL Section 4.1 and
 Appendix B.2: T_d is measured by replaying demonstrations). Demonstrations are clean: no noise is
 added, since it would make T_d too long.
@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from structrl_ros.control.episode_runner import EpisodeRunner
+from structrl_ros.control.episode_runner import simulated_episode
+from structrl_ros.errors import ParameterError
 from structrl_ros.ports import Body
 from structrl_ros.ports import Policy
 from structrl_ros.subtasks.decomposition import Demonstration
@@ -57,10 +58,15 @@ def demonstrate(
 
     Raises:
         SimulationError: If the episode does not exist.
+        ParameterError: If no step of the plan has a predicate.
     """
     watch = _Watch(body, start)
     names = ground_all(plan, watch.info.predicate_names)
     steps = [(subtask, names[subtask.id]) for subtask in plan if names[subtask.id] is not None]
+    if not steps:
+        raise ParameterError(
+            f'{start.task}: no step of the plan has a predicate; the expert has nothing to follow'
+        )
     expert.reset(watch.episode)
     while watch.is_running:
         waiting = [s for s, name in steps if name and watch.first_true[name] is None]
@@ -93,7 +99,7 @@ class _Watch:
     """One episode, of which the first true step of each name is noted."""
 
     def __init__(self, body: Body, start: EpisodeStart) -> None:
-        self.runner = EpisodeRunner(body)
+        self.runner = simulated_episode(body)
         self.episode = self.runner.reset(start.task, start.seed, start.initial_state).episode
         self.info: TaskInfo = self.runner.info
         self.first_true: dict[str, int | None] = dict.fromkeys(self.info.predicate_names)

@@ -58,7 +58,7 @@ def test_text_of_a_model_is_grounded_and_what_fails_is_told_with_its_filter(tmp_
         ['grasp alphabet soup', 'grasp tomato sauce'],
         ['stir the soup for a while'],
         ['place alphabet soup in basket', 'place alphabet soup in basket'],
-        ['open basket'],
+        ['open basket', 'close the fridge'],
     ]
     text.write_text(f'<answer>{json.dumps({"stages": stages})}</answer>')
     path = tmp_path / 'two.json'
@@ -70,6 +70,7 @@ def test_text_of_a_model_is_grounded_and_what_fails_is_told_with_its_filter(tmp_
         ('stir soup for while', 'i'),
         ('place alphabet soup in basket', 'iv'),
         ('open basket', 'i'),
+        ('close fridge', 'i'),
     ]
     assert '(iv)' in shown
 
@@ -110,6 +111,13 @@ def test_text_that_is_no_plan_is_one_line(tmp_path):
         text.write_text(content)
         with pytest.raises(StructRLError, match=message):
             run(KINEMATIC, '--body', 'kinematic', '--stages', text)
+
+
+def test_plan_that_tells_the_expert_nothing_is_one_line(tmp_path):
+    text = tmp_path / 'answer.txt'
+    text.write_text('{"stages": [["stir the soup for a while"]]}')
+    with pytest.raises(StructRLError, match='no step of the plan has a predicate'):
+        run(KINEMATIC, '--body', 'kinematic', '--stages', text, '--demos', 1)
 
 
 def test_file_that_cannot_be_written_is_one_line():
