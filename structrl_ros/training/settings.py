@@ -35,7 +35,7 @@ class PracticeSettings(RunSettings):
 
     iterations: int = Field(40, ge=1, description='How often to collect and to learn.')
     episodes: int = Field(64, ge=2, description='Episodes of an iteration, over all tasks.')
-    learning_rate: float = Field(1.5e-4, gt=0, description='Of the policy; Adam.')
+    learning_rate: float = Field(2e-4, gt=0, description='Of the policy; Adam.')
     rate_warmup: int = Field(
         20, ge=0, description='First gradient steps, in which the rate rises to its value.'
     )
@@ -64,7 +64,7 @@ class PpoSettings(PracticeSettings):
         'separate', description='Whether the critic reads the state, or what the policy encodes.'
     )
     critic_learning_rate: float = Field(1e-3, gt=0, description='Of the critic; Adam.')
-    critic_width: int = Field(256, ge=1, description='Units of its two hidden layers.')
+    critic_width: int = Field(128, ge=1, description='Units of its two hidden layers.')
     warmup_iterations: int = Field(1, ge=0, description='First iterations, for the critic alone.')
     warmup_epochs: int = Field(15, ge=1, description='Passes of the critic in each of them.')
 
@@ -72,7 +72,6 @@ class PpoSettings(PracticeSettings):
 class GrpoSettings(PracticeSettings):
     """GRPO over groups of one task and one initial state (StructRL, Section 3.2.3)."""
 
-    learning_rate: float = Field(2e-4, gt=0, description='Of the policy; Adam.')
     group_size: int = Field(8, ge=2, description='Rollouts of a group.')
     reference_kl: float = Field(0.0, ge=0, description='Weight of the KL to the start policy.')
 

@@ -15,6 +15,8 @@ import torch
 from structrl_ros.errors import ParameterError
 from structrl_ros.errors import PolicyError
 from structrl_ros.errors import TrainingError
+from structrl_ros.models.policies.action_map import ActionMap
+from structrl_ros.models.policies.action_map import action_map
 from structrl_ros.models.policies.base import ChunkPolicy
 from structrl_ros.training.card import policy_card
 from structrl_ros.training.cpu_watch import CpuWatch
@@ -35,15 +37,22 @@ class Demonstrator(Protocol):
     """A body's scripted expert; both calls give the same for the same arguments."""
 
     def demonstrate(
-        self, episodes: int, *, seed: int, perturbed: float, perturbation: float
+        self,
+        episodes: int,
+        action_map: ActionMap,
+        *,
+        seed: int,
+        perturbed: float,
+        deviation: float,
     ) -> Demonstrations:
         """Return successful episodes of the expert, at most `episodes`.
 
         Args:
             episodes: How many to play.
+            action_map: Space in which actions are perturbed.
             seed: Of the scenes and of what perturbs.
             perturbed: Share of episodes in which half of the steps are perturbed.
-            perturbation: Standard deviation, in the policy's own actions.
+            deviation: Standard deviation of the perturbation.
         """
 
     def interleave(self, policy: ChunkPolicy, episodes: int, *, seed: int) -> Demonstrations:
@@ -181,9 +190,10 @@ class _Loop:
         if number == 0:
             return given.demonstrator.demonstrate(
                 settings.demonstrations,
+                action_map(self._policy.config.action_map),
                 seed=seed,
                 perturbed=settings.perturbed,
-                perturbation=settings.perturbation,
+                deviation=settings.perturbation,
             )
         policy = self._imitator.averaged
         return given.demonstrator.interleave(policy, settings.dagger_episodes, seed=seed)
