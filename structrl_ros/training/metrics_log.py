@@ -44,7 +44,9 @@ class MetricsLog:
             purge = None if after is None else after + 1
             self._events = SummaryWriter(str(directory / 'tensorboard'), purge_step=purge)
         except OSError as error:
-            raise TrainingError(f'{self._path}: {(error.strerror or str(error)).lower()}') from None
+            raise TrainingError(
+                f'{self._path}: {(error.strerror or str(error)).lower()}'
+            ) from None
 
     def write(self, number: int, metrics: Mapping[str, float | None]) -> None:
         """Add the numbers of one iteration.
@@ -63,7 +65,9 @@ class MetricsLog:
                     self._events.add_scalar(name, value, number)
             self._events.flush()
         except OSError as error:
-            raise TrainingError(f'{self._path}: {(error.strerror or str(error)).lower()}') from None
+            raise TrainingError(
+                f'{self._path}: {(error.strerror or str(error)).lower()}'
+            ) from None
 
     def close(self) -> None:
         """Close the files; a second call does nothing."""
