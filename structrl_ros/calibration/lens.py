@@ -71,11 +71,12 @@ def check_lens(views: Sequence[View], given: Intrinsics) -> LensReport:
 def _estimate(views: Sequence[View], start: Intrinsics) -> tuple[Intrinsics, float]:
     cv2 = opencv()
     size = (start.width, start.height)
+    flags = cv2.CALIB_USE_INTRINSIC_GUESS | cv2.CALIB_FIX_K3  # k3 is for wide lenses
     points = [view.points.astype(np.float32) for view in views]
     corners = [view.corners.astype(np.float32) for view in views]
     try:
         error, matrix, lens, _, _ = cv2.calibrateCamera(
-            points, corners, size, start.matrix, None, flags=cv2.CALIB_USE_INTRINSIC_GUESS
+            points, corners, size, start.matrix, None, flags=flags
         )
     except cv2.error as failure:
         reason = ' '.join(str(failure).split())

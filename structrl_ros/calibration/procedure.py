@@ -51,30 +51,45 @@ class Calibration:
     moved_deg: float
 
 
-class _Fitter:
-    """Fits views the same way every time."""
+def fit(
+    views: Sequence[View],
+    intrinsics: Intrinsics,
+    setup: Setup,
+    *,
+    method: str = 'park',
+    refinement: str = 'weighted',
+    start: HandEye | None = None,
+) -> tuple[HandEye, Noise | None]:
+    """Return camera and board of some views, and the noise where it was estimated.
 
-    def __init__(self, intrinsics: Intrinsics, setup: Setup, method: str, refinement: str) -> None:
-        if refinement not in REFINEMENTS:
-            raise CalibrationError(
-                f'unknown refinement {refinement!r}; known: {", ".join(REFINEMENTS)}'
-            )
-        self._intrinsics, self._setup = intrinsics, setup
-        self._method, self._refinement = method, refinement
-        self.noise: Noise | None = None
+    Nothing is said of what that is worth: `calibrate` does.
 
-    def closed_form(self, views: Sequence[View]) -> HandEye:
-        return solve_hand_eye(self._method, carriers_of(views), boards_of(views))
+    Args:
+        views: At least MIN_POSES.
+        intrinsics: Of the camera.
+        setup: What carries the camera.
+        method: Closed form, one of `hand_eye.METHODS`.
+        refinement: One of REFINEMENTS.
+        start: A result that is near, to begin the refinement with.
 
-    def fit(self, views: Sequence[View], start: HandEye | None = None) -> HandEye:
-        """Return the result of views; from a start that is near, without the closed form."""
-        if self._refinement == 'none':
-            return self.closed_form(views)
-        first = start or refine(self.closed_form(views), views, self._intrinsics)
-        if self._refinement == 'corners':
-            return refine(first, views, self._intrinsics) if start else first
-        found, self.noise = refine_weighted(first, views, self._intrinsics, self._setup)
-        return found
+    Raises:
+        CalibrationError: If a name is unknown or nothing is found.
+    """
+    if refinement not in REFINEMENTS:
+        raise CalibrationError(
+            f'unknown refinement {refinement!r}; known: {", ".join(REFINEMENTS)}'
+        )
+    if start is None or refinement == 'none':
+        first = solve_hand_eye(method, carriers_of(views), boards_of(views))
+    else:
+        first = start
+    if refinement == 'none':
+        return first, None
+    if refinement == 'corners' or start is None:
+        first = refine(first, views, intrinsics)
+    if refinement == 'corners':
+        return first, None
+    return refine_weighted(first, views, intrinsics, setup)
 
 
 def calibrate(
@@ -107,17 +122,20 @@ def calibrate(
     spread = motion_spread(carriers_of(views))
     refuse_unobservable(spread, setup)
 
-    fitter = _Fitter(intrinsics, setup, method, refinement)
-    found = fitter.fit(views)
-    noise = fitter.noise
-    quality = judge(fitter.fit, found, views, intrinsics, centre)
+    def again(chosen: Sequence[View], start: HandEye | None = None) -> HandEye:
+        choice = {'method': method, 'refinement': refinement}
+        return fit(chosen, intrinsics, setup, start=start, **choice)[0]
+
+    found, noise = fit(views, intrinsics, setup, method=method, refinement=refinement)
+    quality = judge(again, found, views, intrinsics, centre)
     if not (quality.error_mm <= MAX_ERROR_MM and quality.error_deg <= MAX_ERROR_DEG):
         raise CalibrationError(
             f'the result depends on single views: standard error {quality.error_mm:.1f} mm, '
             f'{quality.error_deg:.2f} degrees; allowed: {MAX_ERROR_MM:g} mm, '
             f'{MAX_ERROR_DEG:g} degrees. Take more poses, turned further'
         )
-    moved_mm, moved_deg = difference(fitter.closed_form(views).camera, found.camera)
+    closed = solve_hand_eye(method, carriers_of(views), boards_of(views))
+    moved_mm, moved_deg = difference(closed.camera, found.camera)
     return Calibration(
         setup, method, refinement, found, spread, quality, noise, moved_mm, moved_deg
     )
