@@ -15,8 +15,9 @@ from structrl_ros.camera_types import project
 from structrl_ros.errors import CalibrationError
 from structrl_ros.types import Float64
 
-#: Root mean square error of corners up to which given intrinsics are good, pixels.
-GOOD_PX = 0.5
+#: Largest error of good intrinsics themselves, beyond that of the corners, and of both, pixels.
+GOOD_PX = 0.25
+WORST_PX = 1.0
 #: Views and part of the picture that a new calibration needs.
 MIN_VIEWS = 8
 MIN_COVERAGE = 0.4
@@ -42,7 +43,7 @@ class LensReport:
     @property
     def is_good(self) -> bool:
         """Whether the given intrinsics explain the corners, about as well as the best do."""
-        return self.given_px <= max(GOOD_PX, 1.5 * self.estimated_px)
+        return self.given_px <= min(float(np.hypot(self.estimated_px, GOOD_PX)), WORST_PX)
 
 
 def check_lens(views: Sequence[View], given: Intrinsics) -> LensReport:
@@ -82,7 +83,8 @@ def _estimate(views: Sequence[View], start: Intrinsics) -> tuple[Intrinsics, flo
         reason = ' '.join(str(failure).split())
         raise CalibrationError(f'no intrinsics explain the corners: {reason}') from None
     values = tuple(float(value) for value in np.ravel(lens)[:5])
-    found = Intrinsics(*size, matrix[0, 0], matrix[1, 1], matrix[0, 2], matrix[1, 2], values)
+    k = [float(value) for value in np.ravel(matrix)]
+    found = Intrinsics(*size, k[0], k[4], k[2], k[5], values)
     return found, float(error)
 
 

@@ -264,7 +264,7 @@ def test_right_intrinsics_are_good_and_wrong_ones_are_told_from_them():
     assert report.given_px > 2 * report.estimated_px
     grid = np.stack(np.meshgrid(np.linspace(-0.3, 0.3, 9), np.linspace(-0.2, 0.2, 7), 1.0), -1)
     apart = project(report.estimated, grid) - project(BARREL, grid)
-    assert np.abs(apart - apart.mean(axis=(0, 1))).max() < 1.5
+    assert np.abs(apart - apart.mean(axis=(0, 1))).max() < 0.8
 
 
 def test_too_few_views_and_too_little_of_the_picture_are_refused():
