@@ -33,7 +33,7 @@ RATE_HZ = 10.0
 #: Displacement of an action entry of 1 in one step, and the share of it that the arm follows.
 TRANSLATION_M = 0.05
 ROTATION_RAD = 0.5
-FOLLOWING = 0.9
+FOLLOWING = 0.7
 #: Reach of the tool centre point, metres, and of its yaw, radians.
 REACH_LOW = np.array([0.25, -0.5, 0.008])
 REACH_HIGH = np.array([0.75, 0.5, 0.5])

@@ -18,15 +18,20 @@ from structrl_ros.sim.twin.state import TwinState
 from structrl_ros.types import Float64
 from structrl_ros.world_types import Bool
 
-#: A hand this near to a handle has it: metres on each axis, radians about z.
-HAS_ASIDE = 0.018
+#: A hand this near to a handle has it: metres along the fingers' way, across it (along a bar) and
+#: up, radians about z.
+HAS_ALONG = 0.026
+HAS_ACROSS = 0.030
+HAS_UP = 0.020
 HAS_TURN = 0.5
 #: From here to this far from it, the handle slips more and more, metres.
-SAFE = 0.010
-GONE = 0.032
+SAFE = 0.020
+GONE = 0.045
 #: Opening of fingers that are shut on a handle, and the widest that still leads it.
 ON_HANDLE = 0.25
 LEADS = 0.6
+#: A lid that is let go beyond this falls open (it was in motion), else shut, radians.
+TIPS_RAD = 1.3
 #: A lid falls by this much in a step, radians, and can be led no faster.
 FALL_RAD = 0.35
 LED_RAD = 0.5
@@ -37,9 +42,10 @@ BUTTON_RADIUS = 0.02
 def hand_has(state: TwinState, fixture: Fixture, slot: int) -> Bool:
     """Return whether the hand is at a handle and could lead it, shape (B,)."""
     stands = state.fixtures[:, slot], state.fixture_yaws[:, slot], state.joints[:, slot]
-    off = np.abs(handle_position(fixture, *stands) - state.tcp)
+    handle = handle_position(fixture, *stands)
+    along, across, up = to_local(state.tcp, state.yaw, handle)
     turn = np.abs(wrap(handle_yaw(fixture, *stands[1:]) - state.yaw, np.pi))
-    near = (off[:, 0] < HAS_ASIDE) & (off[:, 1] < HAS_ASIDE) & (off[:, 2] < HAS_ASIDE)
+    near = (np.abs(along) < HAS_ALONG) & (np.abs(across) < HAS_ACROSS) & (np.abs(up) < HAS_UP)
     return near & (turn < HAS_TURN) & (state.in_hand == NOTHING)
 
 
@@ -95,7 +101,7 @@ def move_joints(
         if fixture.kind == 'lidded_box':
             lead = _lid_angle(state, fixture, slot)
             lead = value + np.clip(lead - value, -LED_RAD, LED_RAD)
-            rest = value + np.where(value < np.pi / 2.0, -FALL_RAD, FALL_RAD)
+            rest = value + np.where(value < TIPS_RAD, -FALL_RAD, FALL_RAD)
         elif fixture.kind == 'drawer':
             yaw = state.fixture_yaws[:, slot]
             lead = value - np.cos(yaw) * moved[:, 0] - np.sin(yaw) * moved[:, 1]

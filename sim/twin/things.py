@@ -19,9 +19,10 @@ from structrl_ros.world_types import Bool
 
 #: Inner width of the open fingers, metres.
 WIDTH = 0.08
-#: What the fingers can hold: its centre this near across (along y of the hand) and up, turned so.
-HOLD_ACROSS = 0.014
-HOLD_UP = 0.016
+#: What the fingers can hold: its centre this near across (along y of the hand), as a share of its
+#: half extent there, and this near up, metres, and turned by less than this.
+HOLD_ACROSS = 0.55
+HOLD_UP = 0.020
 HOLD_TURN = 0.30
 #: Half of the thickness and of the breadth of a finger, and how far it reaches below the tool.
 FINGER_HALF = 0.006
@@ -54,7 +55,7 @@ def can_hold(state: TwinState, thing: FreeObject, slot: int) -> Bool:
     """Return whether shutting the fingers would hold an object, shape (B,)."""
     along, across, up = in_hand_frame(state, slot)
     holds = np.abs(along) < (WIDTH * state.opening - thing.size[0]) / 2.0 + FINGER_HALF
-    holds &= (np.abs(across) < HOLD_ACROSS) & (np.abs(up) < HOLD_UP)
+    holds &= (np.abs(across) < HOLD_ACROSS * thing.size[1] / 2.0) & (np.abs(up) < HOLD_UP)
     if thing.symmetry:
         turn = wrap(state.object_yaws[:, slot] - state.yaw, 2.0 * np.pi / thing.symmetry)
         holds &= np.abs(turn) < HOLD_TURN
@@ -90,12 +91,13 @@ def slip(state: TwinState, task: Task, settings: TwinSettings) -> None:
     """Let held things slip out, the more likely the nearer to the edge of the hold."""
     if settings.slip == 0.0:
         return
-    for slot in range(len(task.objects)):
+    for slot, thing in enumerate(task.objects):
         held = state.in_hand == slot
         if not held.any():
             continue
         _, across, up = in_hand_frame(state, slot)
-        edge = np.maximum(np.abs(across) / HOLD_ACROSS, np.abs(up) / HOLD_UP)
+        widest = HOLD_ACROSS * thing.size[1] / 2.0
+        edge = np.maximum(np.abs(across) / widest, np.abs(up) / HOLD_UP)
         chance = settings.slip * np.clip(2.0 * edge - 1.0, 0.0, 1.0)
         rows = np.flatnonzero(held & (chance > 0.0))
         if len(rows):
