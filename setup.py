@@ -36,6 +36,7 @@ setup(
         f'{NAME}.models.vlm': ['prompts/*.txt'],
         f'{NAME}.sim': ['**/*.yaml', '**/*.json'],
         f'{NAME}.plan': ['*.yaml'],
+        f'{NAME}.training': ['configs/*.yaml'],
         f'{NAME}.control': ['robots/*.json'],
         f'{NAME}.recording': ['*.html'],
     },

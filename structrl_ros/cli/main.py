@@ -11,6 +11,8 @@ from rich.table import Table
 
 from structrl_ros.cli.bag import bag
 from structrl_ros.cli.decompose import decompose
+from structrl_ros.cli.evaluate import evaluate
+from structrl_ros.cli.train import train
 from structrl_ros.errors import StructRLError
 
 app = typer.Typer(
@@ -27,6 +29,8 @@ bench = typer.Typer(
 )
 app.add_typer(bench, name='bench')
 app.add_typer(bag, name='bag')
+app.add_typer(train, name='train')
+app.add_typer(evaluate, name='evaluate')
 console = Console(soft_wrap=True)
 complaints = Console(stderr=True, soft_wrap=True)
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import copy
-
 import torch
 
 from structrl_ros.models.policies.base import ChunkPolicy
+from structrl_ros.training.policy_copy import frozen_copy
 
 
 class AveragedPolicy:
@@ -17,10 +16,10 @@ class AveragedPolicy:
     """
 
     def __init__(self, policy: ChunkPolicy, decay: float) -> None:
-        self.policy = copy.deepcopy(policy).requires_grad_(False).eval()
+        self.policy = frozen_copy(policy)
         self._decay = decay
         pairs = zip(self.policy.parameters(), policy.parameters(), strict=True)
-        followed = [(mean, now) for mean, now in pairs if now.requires_grad]
+        followed = [(mean, now) for mean, now in pairs if mean is not now]
         self._means = [mean for mean, _ in followed]
         self._now = [now for _, now in followed]
 

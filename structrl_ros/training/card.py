@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from structrl_ros.training.evaluate import Evaluation
 from structrl_ros.training.settings import RunSettings
+
+#: Task to (successes, episodes); plain JSON, so that it can wait in a checkpoint.
+TaskRates = Mapping[str, tuple[int, int]]
 
 
 def policy_card(
@@ -14,7 +16,7 @@ def policy_card(
     settings: RunSettings,
     *,
     progress: str,
-    evaluations: Mapping[str, Evaluation],
+    measured: Mapping[str, TaskRates],
 ) -> str:
     """Return Markdown with a YAML head that programs read: `trained_by` and `measured`.
 
@@ -22,20 +24,20 @@ def policy_card(
         title: What was trained, in a line.
         settings: All of them.
         progress: How far it is: '12 of 40 iterations, 768 episodes'.
-        evaluations: By label, as 'before training'; each becomes a rate of the head.
+        measured: By label, as 'before practice'; each becomes a rate of the head.
     """
-    rates = [(label, e.success) for label, e in evaluations.items()]
-    head = ['---', f'trained_by: {json.dumps(title)}', 'measured:' if rates else 'measured: []']
-    for label, rate in rates:
+    head = ['---', f'trained_by: {json.dumps(title)}']
+    head.append('measured:' if measured else 'measured: []')
+    for label, rates in measured.items():
         head += [
             f'- label: {json.dumps(label)}',
-            f'  successes: {rate.count}',
-            f'  episodes: {rate.episodes}',
+            f'  successes: {sum(count for count, _ in rates.values())}',
+            f'  episodes: {sum(episodes for _, episodes in rates.values())}',
         ]
     rows = [
-        f'| {label} | {task.task} | {task.success.count} of {task.success.episodes} |'
-        for label, evaluation in evaluations.items()
-        for task in evaluation.tasks
+        f'| {label} | {task} | {count} of {episodes} |'
+        for label, rates in measured.items()
+        for task, (count, episodes) in rates.items()
     ]
     table = ['', '| when | task | success |', '|---|---|---|', *rows] if rows else []
     values = settings.model_dump(mode='json')

@@ -35,7 +35,7 @@ POLICY_CHUNKS = (2, 9)
 EXPERT_CHUNKS = (3, 8)
 
 #: Iteration numbers of the starts and draws; no iteration of a run has them.
-_DEMONSTRATION, _DAGGER = 2**30, 2**30 + 1
+DEMONSTRATION, DAGGER = 2**30, 2**30 + 1
 
 
 class ExpertWorld(VectorWorld, Protocol):
@@ -93,14 +93,14 @@ class WorldDemonstrator:
             TrainingError: If none succeeded.
         """
         disturbance = Disturbance(action_map, seed=seed, perturbed=perturbed, deviation=deviation)
-        made = self._play(self._starts(episodes, seed, _DEMONSTRATION), disturbance)
+        made = self._play(self._starts(episodes, seed, DEMONSTRATION), disturbance)
         if not made.success.any():
             raise TrainingError(f'the expert failed in all of {episodes} episodes')
         return made.keep(made.success)
 
     def interleave(self, policy: ChunkPolicy, episodes: int, *, seed: int) -> Demonstrations:
         """Return episodes in which the policy (without noise) and the expert take turns."""
-        return self._play(self._starts(episodes, seed, _DAGGER), Turns(policy, seed=seed))
+        return self._play(self._starts(episodes, seed, DAGGER), Turns(policy, seed=seed))
 
     def _starts(self, episodes: int, seed: int, number: int) -> tuple[EpisodeStart, ...]:
         return practice_starts(
@@ -178,7 +178,7 @@ class Disturbance:
         pushes = []
         steps = max(info.horizon_steps for info in infos)
         for episode in episodes:
-            random = np.random.default_rng((self._seed, _DEMONSTRATION, episode))
+            random = np.random.default_rng((self._seed, DEMONSTRATION, episode))
             is_disturbed = random.random() < self._perturbed
             hit = random.random(steps) < PERTURBED_STEPS
             push = self._deviation * random.standard_normal((steps, self._map.dimension))
@@ -211,7 +211,7 @@ class Turns:
             self._policy.noise_shape,
             chunks,
             seed=self._seed,
-            iteration=_DAGGER,
+            iteration=DAGGER,
             episodes=episodes,
         )
 
@@ -230,7 +230,7 @@ class Turns:
 
     def _draw_turns(self, episode: int, chunks: int) -> Bool:
         """Return for each chunk whether the expert is at the wheel, shape (chunks,)."""
-        random = np.random.default_rng((self._seed, _DAGGER, episode))
+        random = np.random.default_rng((self._seed, DAGGER, episode))
         turns: list[bool] = []
         is_expert = bool(random.random() < 0.5)
         while len(turns) < chunks:

@@ -67,6 +67,11 @@ class Evaluation:
             sum(task.success.episodes for task in self.tasks),
         )
 
+    @property
+    def rates(self) -> dict[str, tuple[int, int]]:
+        """Task to (successes, episodes), for a card."""
+        return {task.task: (task.success.count, task.success.episodes) for task in self.tasks}
+
     def to_json(self) -> JsonObject:
         """Return all numbers."""
         return {

@@ -6,7 +6,6 @@ group. A group whose returns do not differ teaches nothing and is left out. Ther
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 
 import numpy as np
@@ -19,6 +18,7 @@ from structrl_ros.models.policies.base import ChunkPolicy
 from structrl_ros.training.actor import Actor
 from structrl_ros.training.actor import ExtraLoss
 from structrl_ros.training.metrics_log import Metrics
+from structrl_ros.training.policy_copy import frozen_copy
 from structrl_ros.training.practice import Practice
 from structrl_ros.training.practice import TrainingResult
 from structrl_ros.training.practice import practise
@@ -75,7 +75,7 @@ class GrpoLearner:
         self._random = np.random.default_rng((settings.seed, 22))
         self._actor = Actor(policy, settings)
         is_held = settings.reference_kl > 0.0
-        self._reference = copy.deepcopy(policy).requires_grad_(False) if is_held else None
+        self._reference = frozen_copy(policy) if is_held else None
 
     def learn(self, rollouts: Rollouts, rewards: Float64, iteration: int) -> Metrics:
         """Move the policy by one iteration.
@@ -111,7 +111,7 @@ class GrpoLearner:
         state = TrainerState()
         self._actor.put_state(state)
         if self._reference is not None:
-            state.put_module('reference', self._reference)
+            state.put_policy('reference', self._reference)
         state.put_generators(self._random)
         return state
 
@@ -123,7 +123,7 @@ class GrpoLearner:
         """
         self._actor.get_state(state)
         if self._reference is not None:
-            state.get_module('reference', self._reference)
+            state.get_policy('reference', self._reference)
         state.get_generators(self._random)
 
     def _hold(self, samples: ChunkSamples) -> ExtraLoss | None:

@@ -10,6 +10,7 @@ from torch import nn
 from structrl_ros.errors import TrainingError
 from structrl_ros.models.policies.base import ChunkPolicy
 from structrl_ros.models.policies.base import PolicyInput
+from structrl_ros.models.policies.registry import fill_policy
 from structrl_ros.training.average import AveragedPolicy
 from structrl_ros.training.demonstrations import Demonstrations
 from structrl_ros.training.samples import device_of
@@ -101,13 +102,13 @@ class Imitator:
 
     def finish(self) -> None:
         """Give the policy the averaged weights."""
-        self._policy.load_state_dict(self.averaged.state_dict())
+        fill_policy(self._policy, self.averaged.checkpoint_tensors())
         self._policy.eval()
 
     def state(self) -> TrainerState:
         """Return all that the next update depends on, the average apart."""
         state = TrainerState()
-        state.put_module('policy', self._policy)
+        state.put_policy('policy', self._policy)
         state.put_optimiser('optimiser', self._optimiser)
         state.put_generators(self._random)
         state.numbers |= {'cycle': self._cycle.state_dict(), 'update_of_round': self._done}
@@ -120,7 +121,7 @@ class Imitator:
             CheckpointError: If it is of another architecture.
         """
         self.begin()
-        state.get_module('policy', self._policy)
+        state.get_policy('policy', self._policy)
         state.get_optimiser('optimiser', self._optimiser)
         state.get_generators(self._random)
         self._cycle.load_state_dict(state.numbers['cycle'])

@@ -41,7 +41,7 @@ class MetricsLog:
         self._counter = counter
         try:
             self._keep(-1 if after is None else after)
-            purge = None if after is None else after + 1
+            purge = 0 if after is None else after + 1
             self._events = SummaryWriter(str(directory / 'tensorboard'), purge_step=purge)
         except OSError as error:
             raise TrainingError(

@@ -15,6 +15,7 @@ from typing import Protocol
 from structrl_ros.errors import PolicyError
 from structrl_ros.errors import TrainingError
 from structrl_ros.models.policies.base import ChunkPolicy
+from structrl_ros.training.card import TaskRates
 from structrl_ros.training.card import policy_card
 from structrl_ros.training.collector import Collector
 from structrl_ros.training.collector import MakeWorld
@@ -96,13 +97,21 @@ def practise(
         CheckpointError: If a checkpoint cannot be saved or read; the old one stays.
     """
     policy.eval()
-    done = _continue(practice.run, learner)
+    state = _saved_state(practice.run)
+    done = 0
+    if state is not None:
+        learner.restore(state)
+        done = int(state.numbers['iteration'])
     collector = Collector(practice.make_world, policy)
     log = None
     if practice.run is not None:
         log = MetricsLog(practice.run.path, 'iteration', after=done or None)
     loop = _Loop(policy, settings, practice, learner, collector, log)
+    if state is not None:
+        loop.measured = dict(state.numbers['measured'])
     try:
+        if done == 0:
+            loop.begin()
         for iteration in range(done, settings.iterations):
             loop.run(iteration)
     finally:
@@ -126,12 +135,21 @@ class _Loop:
     ) -> None:
         self.metrics: list[Metrics] = []
         self.evaluation: Evaluation | None = None
+        self.measured: dict[str, TaskRates] = {}
         self._policy = policy
         self._settings = settings
         self._practice = practice
         self._learner = learner
         self._collector = collector
         self._log = log
+
+    def begin(self) -> None:
+        """Measure the start, if evaluations are asked for."""
+        if self._settings.evaluate_every > 0:
+            watch = CpuWatch()
+            with watch.part('evaluation'):
+                metrics = self._evaluate('before practice')
+            self._tell(0, {**metrics, **watch.seconds()})
 
     def run(self, iteration: int) -> None:
         """Run one iteration to its end: collect, pay, learn, evaluate, tell, save."""
@@ -143,14 +161,17 @@ class _Loop:
         done = iteration + 1
         if self._is_due(done, self._settings.evaluate_every):
             with watch.part('evaluation'):
-                metrics |= self._evaluate()
-        self.metrics.append({**metrics, **watch.seconds()})
-        if self._log is not None:
-            self._log.write(done, self.metrics[-1])
+                metrics |= self._evaluate('after practice')
+        self._tell(done, {**metrics, **watch.seconds()})
         if self._practice.run is not None and self._is_due(done, self._settings.checkpoint_every):
             self._save(self._practice.run, done)
+
+    def _tell(self, done: int, metrics: Metrics) -> None:
+        self.metrics.append(metrics)
+        if self._log is not None:
+            self._log.write(done, metrics)
         if self._practice.report is not None:
-            self._practice.report(done, self.metrics[-1])
+            self._practice.report(done, metrics)
 
     def _learn(self, iteration: int, watch: CpuWatch) -> Metrics:
         settings = self._settings
@@ -179,7 +200,7 @@ class _Loop:
             metrics |= self._learner.learn(rollouts, paid.rewards, iteration)
         return {'episodes': float(settings.episodes * (iteration + 1)), **metrics}
 
-    def _evaluate(self) -> Metrics:
+    def _evaluate(self, label: str) -> Metrics:
         settings = self._settings
         self.evaluation = evaluate_in(
             self._collector,
@@ -188,27 +209,23 @@ class _Loop:
             seed=settings.seed,
             initial_states=settings.initial_states,
         )
+        self.measured[label] = self.evaluation.rates
         return evaluation_metrics(self.evaluation)
 
     def _save(self, run: RunDirectory, done: int) -> None:
         state = self._learner.state()
-        state.numbers['iteration'] = done
+        state.numbers |= {'iteration': done, 'measured': self.measured}
         settings = self._settings
         progress = (
             f'{done} of {settings.iterations} iterations, {done * settings.episodes} episodes.'
         )
-        found = {} if self.evaluation is None else {'after training': self.evaluation}
-        card = policy_card(self._practice.title, settings, progress=progress, evaluations=found)
+        title, measured = self._practice.title, self.measured
+        card = policy_card(title, settings, progress=progress, measured=measured)
         run.save(self._policy, state, card)
 
     def _is_due(self, done: int, every: int) -> bool:
         return every > 0 and (done % every == 0 or done == self._settings.iterations)
 
 
-def _continue(run: RunDirectory | None, learner: Learner) -> int:
-    """Return how many iterations are done, the learner set to their end."""
-    if run is None or not run.has_checkpoint:
-        return 0
-    state = run.load_state()
-    learner.restore(state)
-    return int(state.numbers['iteration'])
+def _saved_state(run: RunDirectory | None) -> TrainerState | None:
+    return run.load_state() if run is not None and run.has_checkpoint else None

@@ -24,8 +24,7 @@ class RunSettings(_Settings):
     seed: int = Field(0, ge=0, lt=2**31, description='Seed of starts, noise and minibatches.')
     tasks: tuple[str, ...] = Field((), description='Tasks of the body, trained jointly.')
     checkpoint_every: int = Field(1, ge=1, description='Iterations between two checkpoints.')
-    evaluate_every: int = Field(0, ge=0, description='Iterations between evaluations; 0: never.')
-    evaluation_episodes: int = Field(64, ge=1, description='Episodes of an evaluation, a task.')
+    evaluation_episodes: int = Field(64, ge=0, description='Episodes of an evaluation, a task.')
     environments: int = Field(64, ge=1, description='Worlds side by side.')
     initial_states: int = Field(1, ge=1, description='Initial states of a task to draw from.')
 
@@ -33,6 +32,9 @@ class RunSettings(_Settings):
 class PracticeSettings(RunSettings):
     """What both reinforcement learners have; an iteration collects and learns once."""
 
+    evaluate_every: int = Field(
+        10, ge=0, description='Iterations between evaluations, and before the first; 0: never.'
+    )
     iterations: int = Field(40, ge=1, description='How often to collect and to learn.')
     episodes: int = Field(64, ge=2, description='Episodes of an iteration, over all tasks.')
     learning_rate: float = Field(2e-4, gt=0, description='Of the policy; Adam.')
@@ -88,7 +90,6 @@ class GrpoSettings(PracticeSettings):
 class SftSettings(RunSettings):
     """Imitation of demonstrations; `updates` count gradient steps of every round."""
 
-    evaluation_episodes: int = Field(128, ge=1, description='Episodes of an evaluation, a task.')
     checkpoint_every: int = Field(500, ge=1, description='Updates between two checkpoints.')
     updates: int = Field(5000, ge=1, description='Gradient steps of a round.')
     batch: int = Field(256, ge=1, description='Windows of a gradient step.')

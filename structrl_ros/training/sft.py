@@ -7,6 +7,7 @@ take turns, labels every step by the expert, and trains once more on all of it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -18,17 +19,20 @@ from structrl_ros.errors import TrainingError
 from structrl_ros.models.policies.action_map import ActionMap
 from structrl_ros.models.policies.action_map import action_map
 from structrl_ros.models.policies.base import ChunkPolicy
+from structrl_ros.training.card import TaskRates
 from structrl_ros.training.card import policy_card
 from structrl_ros.training.cpu_watch import CpuWatch
 from structrl_ros.training.demonstrations import Demonstrations
 from structrl_ros.training.demonstrations import join_demonstrations
 from structrl_ros.training.demonstrations import load_demonstrations
 from structrl_ros.training.demonstrations import save_demonstrations
+from structrl_ros.training.evaluate import Evaluation
 from structrl_ros.training.imitation import Imitator
 from structrl_ros.training.imitation import Windows
 from structrl_ros.training.metrics_log import Metrics
 from structrl_ros.training.metrics_log import MetricsLog
 from structrl_ros.training.practice import Report
+from structrl_ros.training.rollout_metrics import evaluation_metrics
 from structrl_ros.training.run_directory import RunDirectory
 from structrl_ros.training.settings import SftSettings
 
@@ -69,6 +73,7 @@ class Imitation:
         run: Where the run is kept, None: nowhere. One with a checkpoint is continued: `policy` is
             then that of the checkpoint.
         report: Is called at each line of the log.
+        evaluate: Measures the policy at the end, for the log and the card.
         title: What is trained, for the card.
     """
 
@@ -76,6 +81,7 @@ class Imitation:
     demonstrations: Demonstrations | None = None
     run: RunDirectory | None = None
     report: Report | None = None
+    evaluate: Callable[[ChunkPolicy], Evaluation] | None = None
     title: str = ''
 
 
@@ -118,6 +124,8 @@ class _Loop:
         self._imitation = imitation
         self._imitator = Imitator(policy, settings)
         self._done = 0
+        self._updates = settings.updates * (settings.dagger_rounds + 1)
+        self._measured: dict[str, TaskRates] = {}
         run = imitation.run
         if run is not None and run.has_checkpoint:
             state = run.load_state()
@@ -137,7 +145,7 @@ class _Loop:
                 continue
             every = join_demonstrations(parts)
             if self._done == 0:
-                self._policy.normaliser.fit(torch.from_numpy(every.features))
+                _fit_normalisers(self._policy, every)
                 self._imitator.begin()
             elif self._done == number * updates:
                 self._imitator.begin()
@@ -160,9 +168,13 @@ class _Loop:
                 except (PolicyError, TrainingError) as error:
                     raise TrainingError(f'after update {self._done}: {error}') from None
             self._done += count
-            self.metrics.append(
-                {'sft/loss': loss, 'sft/windows': float(len(windows)), **watch.seconds()}
-            )
+            metrics: Metrics = {'sft/loss': loss, 'sft/windows': float(len(windows))}
+            if self._done == self._updates and self._imitation.evaluate is not None:
+                with watch.part('evaluation'):
+                    found = self._imitation.evaluate(self._imitator.averaged)
+                self._measured['after imitation'] = found.rates
+                metrics |= evaluation_metrics(found)
+            self.metrics.append({**metrics, **watch.seconds()})
             if self._log is not None:
                 self._log.write(self._done, self.metrics[-1])
             self._save()
@@ -204,9 +216,16 @@ class _Loop:
             return
         state = self._imitator.state()
         state.numbers['update'] = self._done
-        rounds = self._settings.dagger_rounds + 1
-        progress = f'{self._done} of {rounds * self._settings.updates} updates.'
+        progress = f'{self._done} of {self._updates} updates.'
         card = policy_card(
-            self._imitation.title, self._settings, progress=progress, evaluations={}
+            self._imitation.title, self._settings, progress=progress, measured=self._measured
         )
         run.save(self._imitator.averaged, state, card)
+
+
+def _fit_normalisers(policy: ChunkPolicy, demonstrations: Demonstrations) -> None:
+    """Fit what a policy normalises: its features, and for some architectures its actions."""
+    policy.normaliser.fit(torch.from_numpy(demonstrations.features))
+    own = getattr(policy, 'action_normaliser', None)
+    if own is not None:
+        own.fit(torch.from_numpy(policy.from_body(demonstrations.actions)))

@@ -15,6 +15,8 @@ import torch
 from torch import Tensor
 
 from structrl_ros.errors import CheckpointError
+from structrl_ros.models.policies.base import ChunkPolicy
+from structrl_ros.models.policies.registry import fill_policy
 from structrl_ros.types import JsonObject
 
 _TORCH_GENERATOR = 'torch_generator'
@@ -49,6 +51,19 @@ class TrainerState:
                 f'{wanted.get(key)} here; it is of another architecture'
             )
         module.load_state_dict(kept)
+
+    def put_policy(self, name: str, policy: ChunkPolicy) -> None:
+        """Keep what a checkpoint of the policy keeps."""
+        for key, tensor in policy.checkpoint_tensors().items():
+            self.tensors[f'{name}/{key}'] = tensor.detach()
+
+    def get_policy(self, name: str, policy: ChunkPolicy) -> None:
+        """Give a policy its weights back.
+
+        Raises:
+            CheckpointError: If it is of another architecture.
+        """
+        fill_policy(policy, self._part(name))
 
     def put_optimiser(self, name: str, optimiser: torch.optim.Optimizer) -> None:
         """Keep the moments, and the options of every group."""

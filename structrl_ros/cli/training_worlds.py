@@ -1,0 +1,58 @@
+"""Where the episodes of a trainer are played: here, in a pool, through topics, or on Ray."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from structrl_ros.errors import ParameterError
+
+if TYPE_CHECKING:
+    from structrl_ros.training.collector import MakeWorld
+    from structrl_ros.training.collector import World
+    from structrl_ros.training.run_request import RunRequest
+    from structrl_ros.training.run_trainer import Worlds
+
+#: The body behind running sim_nodes.
+ROS = 'ros'
+
+
+def worlds_of(workers: int, ray: str) -> Worlds:
+    """Return what makes the worlds of a request.
+
+    Args:
+        workers: Processes (actors on Ray); 0: as many as there are cores.
+        ray: Address of a Ray cluster, '' for none.
+    """
+
+    def make(request: RunRequest) -> MakeWorld:
+        from structrl_ros.training.body_worlds import world_maker
+
+        if request.body == ROS:
+            return _through_topics(request)
+        return world_maker(
+            request.body,
+            environments=request.settings.environments,
+            workers=workers,
+            options=request.body_options,
+        )
+
+    return make
+
+
+def _through_topics(request: RunRequest) -> MakeWorld:
+    """Drive sim_nodes that run already: `structrl up sim body:=twin lockstep:=true`."""
+    options = dict(request.body_options)
+    namespaces = options.pop('namespaces', '')
+    if options:
+        raise ParameterError(
+            f'body.{next(iter(options))}: sim_node has the options of the body; allowed here: '
+            'body.namespaces'
+        )
+    names = [n.strip() for n in str(namespaces).split(',')]
+
+    def make() -> World:
+        from structrl_ros.nodes.ros_world import RosWorld
+
+        return RosWorld(names)
+
+    return make
