@@ -7,6 +7,7 @@ angles, which become the set points of the position servos.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 from xml.etree.ElementTree import Element
 from xml.etree.ElementTree import tostring
@@ -15,7 +16,6 @@ import numpy as np
 
 from structrl_ros.control.robot_description import load_robot
 from structrl_ros.control.rotations import matrix_from_vector
-from structrl_ros.control.rotations import vector_from_matrix
 from structrl_ros.sim.tabletop.mjcf.elements import add
 from structrl_ros.sim.tabletop.mjcf.looks import add_materials
 from structrl_ros.sim.tabletop.mjcf.robot import FINGER_OPEN
@@ -36,9 +36,10 @@ ROTATION_RAD = 0.5
 #: Joint angles at rest: the hand looks down, its fingers open along x.
 HOME = np.array([0.0, -0.1, 0.0, -2.4, 0.0, 2.3, -np.pi / 4])
 
-#: Iterations of damped least squares, the damping, and the pull towards `HOME` where the seventh
-#: joint leaves a choice.
+#: Most iterations of damped least squares, the error (m, rad) that ends them, the damping, and the
+#: pull towards `HOME` where the seventh joint leaves a choice.
 ITERATIONS = 4
+TOLERANCE = 2e-5
 DAMPING = 1e-3
 POSTURE_GAIN = 0.05
 #: Rounds of `ITERATIONS` from `HOME` to where an episode begins.
@@ -50,8 +51,8 @@ PERIOD_S = 0.1
 #: Part of the way to its set point that a servo covers in one period; set points lie ahead of the
 #: target by the inverse of it, so that the arm gets where the action says.
 COVERED = 1.0 - np.exp(-PERIOD_S / SERVO_TIME_S)
-#: Largest mean speed of the joints, rad/s: what the Panda can do.
-SPEED = load_robot('panda').limits.velocity
+#: What the Panda's joints can do in one period, rad.
+LARGEST_STEP = PERIOD_S * load_robot('panda').limits.velocity
 
 
 class ArmControl:
@@ -85,7 +86,7 @@ class ArmControl:
 
     def command(self, data: Any, action: Float32) -> None:
         """Set the servos for an action of shape (7,); `data` holds present positions."""
-        wish = np.clip(np.asarray(action, dtype=np.float64), -1.0, 1.0)
+        wish = np.minimum(np.maximum(np.asarray(action, dtype=np.float64), -1.0), 1.0)
         position = data.site_xpos[self._site] + TRANSLATION_M * wish[:3]
         rotation = pointed(data.site_xmat[self._site].reshape(3, 3), self.pointing)
         if wish[3:6].any():
@@ -93,8 +94,8 @@ class ArmControl:
             rotation, self.pointing = turn @ rotation, turn @ self.pointing
         joints = data.qpos[self._joints]
         step = self._inverse.solve(joints, position, rotation) - joints
-        most = PERIOD_S * SPEED
-        data.ctrl[self._servos] = joints + np.clip(step, -most, most) / COVERED
+        step = np.minimum(np.maximum(step, -LARGEST_STEP), LARGEST_STEP)
+        data.ctrl[self._servos] = joints + step / COVERED
         if wish[6] != 0.0:
             data.ctrl[self._gripper] = FINGER_SHUT if wish[6] > 0.0 else FINGER_OPEN
 
@@ -144,27 +145,38 @@ class _InverseKinematics:
         """Return joint angles (7,) from a start, within the joints' limits."""
         mujoco, model, data = self._mujoco, self._model, self._data
         joints = np.array(start)
-        error = np.empty(6)
+        goal, now = np.empty(4), np.empty(4)
+        error, step = np.empty(6), np.empty(6)
+        mujoco.mju_mat2Quat(goal, np.ravel(rotation))
+        pull = POSTURE_GAIN * (HOME - joints)
         for iteration in range(ITERATIONS):
             data.qpos[:7] = joints
             mujoco.mj_kinematics(model, data)
+            turned = data.site_xmat[self._site]
+            error[:3] = position - data.site_xpos[self._site]
+            mujoco.mju_mat2Quat(now, turned)
+            mujoco.mju_subQuat(error[3:], goal, now)  # in the frame of the tool
+            error[3:] = turned.reshape(3, 3) @ error[3:]
+            if iteration and np.abs(error).max() < TOLERANCE:
+                break
             mujoco.mj_comPos(model, data)
             mujoco.mj_jacSite(model, data, self._jacobian[:3], self._jacobian[3:], self._site)
-            error[:3] = position - data.site_xpos[self._site]
-            error[3:] = vector_from_matrix(rotation @ data.site_xmat[self._site].reshape(3, 3).T)
             jacobian = self._jacobian[:, :7]
-            pull = POSTURE_GAIN * (HOME - joints) if iteration == 0 else np.zeros(7)
             square = jacobian @ jacobian.T + self._damping
-            step = np.linalg.solve(square, error - jacobian @ pull)
-            joints = np.clip(joints + pull + jacobian.T @ step, self._low, self._high)
+            mujoco.mju_cholFactor(square, 0.0)
+            mujoco.mju_cholSolve(step, square, error - jacobian @ pull)
+            joints = joints + pull + jacobian.T @ step
+            joints = np.minimum(np.maximum(joints, self._low), self._high)
+            pull = np.zeros(7)
         return joints
 
 
 def pointed(rotation: Float64, pointing: Float64) -> Float64:
     """Return the rotation (3, 3) turned the shortest way so that its z axis is `pointing` (3,)."""
-    z = rotation[:, 2]
-    axis = np.cross(z, pointing)
-    sine, cosine = float(np.linalg.norm(axis)), float(z @ pointing)
+    x, y, z = rotation[:, 2].tolist()
+    a, b, c = pointing.tolist()
+    axis = np.array([y * c - z * b, z * a - x * c, x * b - y * a])
+    sine, cosine = math.sqrt(axis @ axis), x * a + y * b + z * c
     if sine < 1e-9:
         return rotation
-    return matrix_from_vector(axis * (np.arctan2(sine, cosine) / sine)) @ rotation
+    return matrix_from_vector(axis * (math.atan2(sine, cosine) / sine)) @ rotation

@@ -137,8 +137,8 @@ class TabletopWorld:
         self._has_joint = np.zeros(FIXTURE_SLOTS, dtype=np.bool_)
         self._joint_places = np.zeros(FIXTURE_SLOTS, dtype=np.intp)
         self._done = np.full(FIXTURE_SLOTS, np.inf)
-        self._fixtures = [model.body(f.name).id for f in task.fixtures]
-        self._objects = [model.body(o.name).id for o in task.objects]
+        self._fixtures = np.array([model.body(f.name).id for f in task.fixtures], dtype=np.intp)
+        self._objects = np.array([model.body(o.name).id for o in task.objects], dtype=np.intp)
         for slot, fixture in enumerate(task.fixtures):
             if fixture.joint is not None:
                 self._has_joint[slot] = True
@@ -175,11 +175,13 @@ class TabletopWorld:
 
     def _held(self) -> NDArray[np.bool_]:
         """Return which objects both finger pads touch, shape (OBJECT_SLOTS,)."""
-        pairs = np.sort(self._labels[self.data.contact.geom[: self.data.ncon]], axis=1)
         held = np.zeros((2, OBJECT_SLOTS), dtype=np.bool_)
-        for pad, thing in pairs[(pairs[:, 0] > 0) & (pairs[:, 0] < 3) & (pairs[:, 1] > 2)]:
-            held[pad - 1, thing - 3] = True
-        return np.asarray(held.all(axis=0))
+        pairs = self._labels[self.data.contact.geom[: self.data.ncon]]
+        for first, second in pairs[pairs.all(axis=1)].tolist():
+            pad, thing = min(first, second), max(first, second)
+            if pad < 3 <= thing:
+                held[pad - 1, thing - 3] = True
+        return held[0] & held[1]
 
     def _make_view(self) -> WorldView:
         data = self.data
@@ -189,13 +191,14 @@ class TabletopWorld:
         hand = data.site_xmat[self._site]
         fixtures, fixture_yaws = self._poses(self._fixtures, FIXTURE_SLOTS)
         objects, object_yaws = self._poses(self._objects, OBJECT_SLOTS)
-        opening = self.arm.fingers(data).mean() / FINGER_OPEN
+        left, right = self.arm.fingers(data).tolist()
+        opening = min(max((left + right) / (2.0 * FINGER_OPEN), 0.0), 1.0)
         return make_view(
             self.task,
             tcp=data.site_xpos[self._site][None].copy(),
             velocity=speed[None, 3:],
             yaw=np.array([np.arctan2(hand[4], hand[1])]),
-            opening=np.array([np.clip(opening, 0.0, 1.0)]),
+            opening=np.array([opening]),
             fixtures=fixtures,
             fixture_yaws=fixture_yaws,
             joints=self._joints[None],
@@ -205,12 +208,12 @@ class TabletopWorld:
             held=self._held()[None],
         )
 
-    def _poses(self, bodies: list[int], slots: int) -> tuple[Float64, Float64]:
+    def _poses(self, bodies: NDArray[np.intp], slots: int) -> tuple[Float64, Float64]:
         """Return positions (1, slots, 3) and yaws (1, slots) of bodies; zero beyond them."""
         positions, yaws = np.zeros((1, slots, 3)), np.zeros((1, slots))
         positions[0, : len(bodies)] = self.data.xpos[bodies]
         matrices = self.data.xmat[bodies]
-        yaws[0, : len(bodies)] = np.arctan2(matrices[:, 3], matrices[:, 0])
+        np.arctan2(matrices[:, 3], matrices[:, 0], out=yaws[0, : len(bodies)])
         return positions, yaws
 
 
