@@ -175,9 +175,9 @@ def _add_hand(link7: Element, panda: RobotDescription, grip: Grip) -> None:
         hand,
         'camera',
         name='left_wrist',
-        pos=(0.075, 0.0, 0.005),
-        xyaxes=(0.0, 1.0, 0.0, 0.97, 0.0, 0.243),
-        fovy=75.0,
+        pos=(0.09, 0.0, 0.035),
+        xyaxes=(0.0, 1.0, 0.0, 0.94, 0.0, 0.342),
+        fovy=80.0,
     )
     for side, (joint, pad) in enumerate(zip(FINGERS, PADS, strict=True)):
         turned = (1.0, 0.0, 0.0, 0.0) if side == 0 else (0.0, 0.0, 0.0, 1.0)

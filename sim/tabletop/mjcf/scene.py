@@ -121,9 +121,9 @@ def _add_room(world: Element) -> None:
         world,
         'camera',
         name='head',
-        pos=(1.15, 0.0, 0.72),
-        xyaxes=(0.0, 1.0, 0.0, -0.68, 0.0, 0.733),
-        fovy=52.0,
+        pos=(1.10, 0.0, 0.60),
+        xyaxes=(0.0, 1.0, 0.0, -0.56, 0.0, 0.83),
+        fovy=56.0,
     )
     box(world, (0.40, 0.0, -0.02), (0.65, 0.75, 0.02), name='table', material='table', **FIXED)
     floor = settings(type='plane', size=(3.0, 3.0, 0.1), pos=(0.0, 0.0, -0.75))
