@@ -89,7 +89,8 @@ class InverseKinematics:
         return self._judged(target, best)
 
     def _error(self, end: Float64, target: Float64) -> Float64:
-        return np.concatenate(difference(end, target)) * self._weight
+        error: Float64 = np.concatenate(difference(end, target)) * self._weight
+        return error
 
     def _improved(self, position: Float64, jacobian: Float64, error: Float64) -> Float64:
         """Return the next position: joints that would leave their range stay at its end."""

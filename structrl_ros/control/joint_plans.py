@@ -6,6 +6,8 @@ States", 2021.
 
 from __future__ import annotations
 
+from collections.abc import Generator
+
 import numpy as np
 from numpy.typing import NDArray
 from ruckig import ControlInterface
@@ -46,8 +48,8 @@ def plan_stop(limits: JointLimits, start: JointMotion) -> RuckigSegment:
 
 def plan_approach(
     limits: JointLimits, start: JointMotion, goal: JointMotion, instants: Instants
-) -> Segment:
-    """Return the best safe piece towards a state that is due at its end, joint by joint.
+) -> Generator[None, None, Segment]:
+    """Find the best safe piece towards a state that is due at its end, joint by joint.
 
     Joints that can be there in time go by the polynomial. The others go as quickly as the limits
     allow to the point that moves evenly and is at the goal, with its velocity, when it is due;
@@ -59,18 +61,37 @@ def plan_approach(
         start: The motion at time 0.
         goal: The motion that is due at the last instant.
         instants: Times at which the piece is looked at: all at which it may be cut.
+
+    Yields:
+        Pauses: all of it takes longer than an arm period may. `planned` runs it to its end.
+
+    Returns:
+        The piece.
     """
     polynomial = PolynomialSegment(start, goal, float(instants.times[-1]))
     is_smooth = polynomial.fits(limits)
-    is_smooth &= safe_joints(polynomial, limits, instants)
+    yield
+    is_smooth = is_smooth & safe_joints(polynomial, limits, instants)
     if is_smooth.all():
         return polynomial
+    yield
     rest: Segment | None = _plan_chase(limits, start, goal, float(instants.times[-1]))
+    yield
     is_safe = is_smooth if rest is None else is_smooth | safe_joints(rest, limits, instants)
     if rest is None or not is_safe.all():
         stop = plan_stop(limits, start)
         rest = stop if rest is None else MixedSegment(rest, stop, is_safe)
     return MixedSegment(polynomial, rest, is_smooth) if is_smooth.any() else rest
+
+
+def planned(plan: Generator[None, None, Segment]) -> Segment:
+    """Return what a plan comes to, without pauses."""
+    while True:
+        try:
+            next(plan)
+        except StopIteration as end:
+            found: Segment = end.value
+            return found
 
 
 def _plan_chase(

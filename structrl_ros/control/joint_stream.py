@@ -1,22 +1,25 @@
 """Waypoints at the rate of a policy become joint commands at the rate of an arm.
 
 A body gives one waypoint a control period (10 to 20 Hz). The stream follows the uniform cubic
-B-spline of the waypoints (twice continuously differentiable, never outside their hull), one
-period behind the newest one, and is asked for a command each arm period (1 kHz). From the present
-motion to the next knot of the spline it takes the polynomial of degree 5 where that keeps the
-limits, else what Ruckig finds, else it stops. Whatever is taken can be stopped within the limits
-at every instant, so neither a late, a missing nor a wild waypoint can make the arm exceed them.
+B-spline of the waypoints (twice continuously differentiable, never outside their hull), one period
+and the time to plan behind the newest one, and is asked for a command each arm period (1 kHz).
+From the present motion to the next knot of the spline it takes the polynomial of degree 5 where
+that keeps the limits, else what Ruckig finds, else it stops. Whatever is taken can be stopped
+within the limits at every instant, so neither a late, a missing nor a wild waypoint can make the
+arm exceed them.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Generator
 
 import numpy as np
 
 from structrl_ros.control.joint_limits import JointLimits
 from structrl_ros.control.joint_plans import plan_approach
 from structrl_ros.control.joint_plans import plan_stop
+from structrl_ros.control.joint_plans import planned
 from structrl_ros.control.joint_segments import CoastSegment
 from structrl_ros.control.joint_segments import JointMotion
 from structrl_ros.control.joint_segments import PolynomialSegment
@@ -31,10 +34,12 @@ STILL_VELOCITY = 1e-6
 STILL_ACCELERATION = 1e-4
 #: Times that differ by less are one, seconds.
 INSTANT_S = 1e-9
-#: Arm periods for which the acceleration stays after commands were lost.
-COAST_PERIODS = 4
-#: Arm periods before a piece begins in which it may be planned already.
-PREPARE_PERIODS = 4
+#: Positions that differ by less are one, rad: an arm reports its reference rounded.
+SAME_POSITION = 1e-6
+#: Seconds that planning may be spread over; for as long an arm that lost commands coasts.
+PLANNING_S = 0.008
+
+Plan = Generator[None, None, Segment]
 
 
 class JointStream:
@@ -61,9 +66,11 @@ class JointStream:
         self._limits = limits
         self._waypoint_s = waypoint_period_s
         self._period_s = period_s
+        self._planning_periods = max(1, round(PLANNING_S / period_s))
         self._motion: JointMotion | None = None
         self._segment: Segment
-        self._planned: tuple[Segment, float] | None = None
+        self._planned: Plan | tuple[Segment, float] | None = None
+        self._planning_s = waypoint_period_s
         self._next: Float64 | None = None
         self._unrepeated: tuple[Float64, Float64]
         self._time_s = self._duration_s = self._left_s = 0.0
@@ -127,9 +134,10 @@ class JointStream:
         self._next = np.clip(wanted, low, high)
         if self._is_repeating:
             self._before, self._now = self._unrepeated
-            self._planned = None
+            early_s = self._planning_periods * self._period_s
+            self._duration_s = min(self._duration_s, self._time_s + early_s)
             self._left_s = 0.0
-            self._begin(self._plan_knot(motion), self._waypoint_s)
+            self._planned = self._plan()
         return True
 
     def stop(self) -> None:
@@ -138,6 +146,17 @@ class JointStream:
         self._next = self._planned = None
         stop = plan_stop(self._limits, self.motion)
         self._begin(stop, stop.duration_s)
+
+    def find(self, position: Float64, *, periods: int) -> int | None:
+        """Return after how many more arm periods (0 to `periods`) the stream is at a position.
+
+        None: it passes there at none of them, so the arm has left the stream.
+        """
+        ahead = self._time_s + self._period_s * np.arange(periods + 1)
+        places = np.array([self._segment.at(t).position for t in ahead.tolist()])
+        gaps = np.abs(places - position).max(axis=1)
+        nearest = int(gaps.argmin())
+        return nearest if gaps[nearest] <= SAME_POSITION else None
 
     def resume(self, motion: JointMotion) -> None:
         """Go on from where the arm says that its reference is, after commands were lost.
@@ -149,7 +168,7 @@ class JointStream:
         if self._stopping:
             self.stop()
             return
-        coast_s = COAST_PERIODS * self._period_s
+        coast_s = self._planning_periods * self._period_s
         self._left_s = max(self._duration_s - self._time_s - coast_s, coast_s)
         self._planned = None
         self._begin(CoastSegment(motion), coast_s)
@@ -169,38 +188,47 @@ class JointStream:
         return motion
 
     def prepare(self) -> None:
-        """Plan the next piece if it begins soon: call it after a command, while there is time.
+        """Do a part of the planning of the next piece: call it after each command.
 
-        What is not prepared in time is planned in `step`.
+        A waypoint is best given some 10 ms before it is taken up. What is not planned when the
+        piece begins is planned in `step`, which then takes longer.
         """
-        if self._stopping or self._planned is not None:
+        if self._stopping or isinstance(self._planned, tuple):
             return
-        is_known = self._next is not None or self._left_s > 0.0
-        early = PREPARE_PERIODS if is_known else 1
-        if self._time_s + early * self._period_s >= self._duration_s - INSTANT_S:
+        if self._planned is None:
+            early_s = self._planning_periods * self._period_s
+            if self._time_s + early_s < self._duration_s - INSTANT_S:
+                return
             self._planned = self._plan()
+        try:
+            next(self._planned)
+        except StopIteration as end:
+            self._planned = end.value, self._planning_s
 
     def _take_up(self) -> None:
         """Begin the next piece."""
         over_s = max(0.0, self._time_s - self._duration_s)
-        segment, duration_s = self._planned or self._plan()
+        plan = self._plan() if self._planned is None else self._planned
+        if not isinstance(plan, tuple):
+            plan = planned(plan), self._planning_s
         self._planned = None
         self._left_s = 0.0
-        self._begin(segment, duration_s)
+        self._begin(*plan)
         self._time_s = over_s
 
-    def _plan(self) -> tuple[Segment, float]:
-        """Return the piece after the present one, and its duration."""
+    def _plan(self) -> Plan:
+        """Return a plan of the piece after the present one; its duration is `_planning_s`."""
         start = self._segment.at(self._duration_s)
         if self._left_s > 0.0:
+            self._planning_s = self._left_s
             instants = instants_of(0.0, round(self._left_s, 7), self._period_s)
-            return plan_approach(self._limits, start, self._goal, instants), self._left_s
+            return plan_approach(self._limits, start, self._goal, instants)
         periods = math.ceil((self._duration_s - self._time_s - INSTANT_S) / self._period_s)
         over_s = self._time_s + periods * self._period_s - self._duration_s
-        return self._plan_knot(start, over_s), self._waypoint_s
+        return self._plan_knot(start, over_s)
 
-    def _plan_knot(self, start: JointMotion, over_s: float = 0.0) -> Segment:
-        """Return the way to the next knot; without a new waypoint the last one is repeated.
+    def _plan_knot(self, start: JointMotion, over_s: float = 0.0) -> Plan:
+        """Return a plan of the way to the next knot; the last waypoint is repeated at need.
 
         Args:
             start: Where the piece begins.
@@ -215,6 +243,7 @@ class JointStream:
         )
         self._unrepeated = before, now
         self._before, self._now, self._next = now, after, None
+        self._planning_s = period
         instants = instants_of(round(max(0.0, over_s), 7), period, self._period_s)
         return plan_approach(self._limits, start, self._goal, instants)
 

@@ -55,7 +55,8 @@ def matrix_from_vector(rotation_vector: Float64) -> Float64:
         first, second = 1.0 - square / 6.0, 0.5 - square / 24.0
     else:
         first, second = math.sin(angle) / angle, (1.0 - math.cos(angle)) / square
-    return np.eye(3) + first * skew + second * (skew @ skew)
+    rotation: Float64 = np.eye(3) + first * skew + second * (skew @ skew)
+    return rotation
 
 
 def vector_from_matrix(rotation: Float64) -> Float64:

@@ -14,6 +14,7 @@ from structrl_ros.control.joint_segments import JointMotion
 from structrl_ros.control.joint_segments import PolynomialSegment
 from structrl_ros.control.joint_segments import at_rest
 from structrl_ros.control.joint_segments import instants_of
+from structrl_ros.control.joint_stream import PLANNING_S
 from structrl_ros.control.joint_stream import JointStream
 from structrl_ros.control.robot_description import load_robot
 from structrl_ros.errors import LimitError
@@ -112,13 +113,13 @@ def test_ten_minutes_of_random_chunks_keep_the_limits(arm):
     assert stream.is_still
 
 
-def test_even_motion_is_followed_exactly_one_period_behind():
+def test_even_motion_is_followed_exactly_one_period_and_the_time_to_plan_behind():
     stream, velocity = stream_of(), np.array([0.3, -0.2, 0.1, 0.4, -0.3, 0.2, 0.5])
     start = FR3.ready
     for number in range(1, 31):  # waypoint n is meant for the time n * 0.05 s
         stream.follow(start + number * 0.05 * velocity)
         run(stream, 0.05)
-    expected = start + velocity * (30 - 1) * 0.05
+    expected = start + velocity * ((30 - 1) * 0.05 - PLANNING_S)
     assert np.allclose(stream.motion.position, expected, atol=1e-6)
     assert np.allclose(stream.motion.velocity, velocity, atol=1e-6)
 
@@ -202,6 +203,18 @@ def test_stream_goes_on_from_where_the_arm_says_that_it_is():
     assert_within(limits_of('fr3'), after)
     start = (after[1] - after[0]) / PERIOD_S
     assert np.allclose(start, arm.velocity, atol=0.02)
+
+
+def test_commands_that_were_lost_are_found_again_on_the_stream():
+    stream = stream_of()
+    stream.follow(FR3.ready + 0.3)
+    run(stream, 0.1)
+    twin = stream_of()
+    twin.follow(FR3.ready + 0.3)
+    ahead = run(twin, 0.104)[-1]
+    assert stream.find(ahead, periods=20) == 4
+    assert stream.find(ahead + 1e-4, periods=20) is None
+    assert stream.find(stream.motion.position, periods=20) == 0
 
 
 def test_far_waypoint_is_approached_at_full_speed_and_reached_without_a_swing():
