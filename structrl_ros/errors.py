@@ -77,3 +77,7 @@ class CameraError(StructRLError):
 
 class CalibrationError(StructRLError):
     """A calibration cannot be had from what was recorded, or its file is wrong."""
+
+
+class ArmError(StructRLError):
+    """An arm is missing, refused, or stopped by itself."""

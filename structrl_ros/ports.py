@@ -6,6 +6,7 @@ docstring what they need (packages, a GPU, a server) and raise `structrl_ros.err
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from typing import runtime_checkable
 
 from structrl_ros.camera_types import CameraFrame
 from structrl_ros.types import ActionChunk
+from structrl_ros.types import ArmState
 from structrl_ros.types import BodySpec
 from structrl_ros.types import ChunkReward
 from structrl_ros.types import Episode
@@ -231,6 +233,59 @@ class Camera(Protocol):
 
     def close(self) -> None:
         """Free the device; a second call does nothing."""
+
+
+@runtime_checkable
+class Arm(Protocol):
+    """A real arm: takes one waypoint a control period and never leaves its limits by itself.
+
+    Positions are of shape (J,), rad. The driver turns waypoints into commands at the rate of the
+    arm. Without waypoints the arm comes to rest at the last one.
+    """
+
+    name: str
+    joint_names: tuple[str, ...]
+    is_hardware: bool
+
+    def start(self, on_period: Callable[[], None]) -> None:
+        """Take waypoints from now on, standing where the arm is.
+
+        Args:
+            on_period: Called once a control period, from any thread, when a waypoint is due.
+
+        Raises:
+            ArmError: If the arm does not answer or may not be moved.
+        """
+
+    def state(self) -> ArmState | None:
+        """Return the newest state; None before the first."""
+
+    @property
+    def age_s(self) -> float:
+        """Seconds since the newest state came, on a steady clock; infinite before the first."""
+
+    def follow(self, waypoint: Float64) -> None:
+        """Be at a position one control period after the last waypoint.
+
+        Raises:
+            ArmError: If the arm takes no waypoint now.
+        """
+
+    def stop(self) -> None:
+        """Stop as fast as the limits allow and forget all waypoints; may be called at any time."""
+
+    def grip(self, closed: bool) -> None:
+        """Close or open the gripper; returns at once, a newer wish replaces one that waits."""
+
+    def recover(self) -> None:
+        """Clear errors and take waypoints again from where the arm is; one attempt, blocking.
+
+        Raises:
+            ArmError: If the arm did not recover, with what to do about it.
+        """
+
+    def close(self) -> None:
+        """Come to rest and free the arm; a second call does nothing."""
 
 
 @runtime_checkable
