@@ -42,6 +42,10 @@ YAW_LIMIT = 2.2
 FINGER_STEP = 0.34
 #: Height that a held thing may be lifted by an edge that it is pushed against, metres.
 STEP_UP = 0.004
+#: Shut fingers push out what they have by its edge, this near across and up, by so much, metres.
+SQUEEZED_ACROSS = 0.03
+SQUEEZED_UP = 0.02
+SQUEEZED = 0.008
 
 
 def step(state: TwinState, task: Task, settings: TwinSettings, actions: Float32) -> None:
@@ -167,22 +171,25 @@ def _move_fingers(state: TwinState, task: Task, sign: Float64) -> None:
             shut = np.where(on, np.maximum(shut, ON_HANDLE), shut)
     for slot, thing in enumerate(task.objects):
         width = thing.size[0] / WIDTH
-        between = ~is_opening & (state.in_hand == NOTHING) & can_hold(state, thing, slot)
-        if between.any():
-            taken = centre_in_hand(state, thing, slot, between, shut)
-            shut = np.where(taken, width, shut)
+        is_empty = ~is_opening & (state.in_hand == NOTHING)
+        if is_empty.any():
+            between = is_empty & can_hold(state, thing, slot)
+            if between.any():
+                taken = centre_in_hand(state, thing, slot, between, shut)
+                shut = np.where(taken, width, shut)
         _squeeze_out(state, slot, width, ~is_opening & (shut < width))
     state.opening = np.where(is_opening, wide, shut)
 
 
 def _squeeze_out(state: TwinState, slot: int, width: float, is_shut: Bool) -> None:
     """Push out what shut fingers have only by its edge."""
-    rows = np.flatnonzero(is_shut & (state.in_hand != slot))
+    up = np.abs(state.objects[:, slot, 2] - state.tcp[:, 2])
+    rows = np.flatnonzero(is_shut & (state.in_hand != slot) & (up < SQUEEZED_UP))
     if not len(rows):
         return
     some = state.take(rows)
-    along, across, up = in_hand_frame(some, slot)
-    edge = (np.abs(along) < width * WIDTH / 2.0) & (np.abs(across) < 0.03) & (np.abs(up) < 0.02)
-    push = np.where(edge, np.sign(across) * 0.008, 0.0)
+    along, across, _ = in_hand_frame(some, slot)
+    edge = (np.abs(along) < width * WIDTH / 2.0) & (np.abs(across) < SQUEEZED_ACROSS)
+    push = np.where(edge, np.sign(across) * SQUEEZED, 0.0)
     state.objects[rows, slot, 0] -= np.sin(some.yaw) * push
     state.objects[rows, slot, 1] += np.cos(some.yaw) * push

@@ -24,6 +24,7 @@ from structrl_ros.sim.twin.picture import draw
 from structrl_ros.sim.twin.publishing import Published
 from structrl_ros.sim.twin.publishing import publish
 from structrl_ros.sim.twin.settings import TwinSettings
+from structrl_ros.sim.twin.state import TwinState
 from structrl_ros.sim.twin.state import begin
 from structrl_ros.sim.twin.state import empty_state
 from structrl_ros.types import Float32
@@ -123,7 +124,7 @@ class TwinWorld:
             rows = group[self._is_stale[group]]
             if len(rows):
                 task = self._published[name].task
-                view = self._state.take(rows).view(task)
+                view = self._part(rows).view(task)
                 if self._offset.any():
                     view = perceive(view, task, self._offset)
                 self._features[rows] = features(view, task)
@@ -175,7 +176,7 @@ class TwinWorld:
             task = self._published[name].task
             rows = group[self._running[group]]
             if len(rows):
-                actions[rows] = to_body(expert_moves(self._state.take(rows).view(task), task))
+                actions[rows] = to_body(expert_moves(self._part(rows).view(task), task))
         return actions
 
     def close(self) -> None:
@@ -186,7 +187,7 @@ class TwinWorld:
 
     def _run(self, shown: Published, rows: Int, actions: Float32, done: ChunkBatch) -> None:
         """Run a chunk in lanes that play one task; lanes that end stand still from there."""
-        state = self._state.take(rows)
+        state = self._part(rows)
         horizon, size = shown.info.horizon_steps, len(shown.info.predicate_names)
         for k in range(actions.shape[1]):
             sent = np.clip(actions[rows, k], np.float32(-1.0), np.float32(1.0))
@@ -202,11 +203,17 @@ class TwinWorld:
                 done.success[ended] = done.terminated[ended] = success[over]
                 done.truncated[ended] = ~success[over]
                 self._running[ended] = False
-                self._state.put(ended, state.take(over))
+                if state is not self._state:
+                    self._state.put(ended, state.take(over))
                 state, rows = state.take(~over), rows[~over]
                 if not len(rows):
                     return
-        self._state.put(rows, state)
+        if state is not self._state:
+            self._state.put(rows, state)
+
+    def _part(self, rows: Int) -> TwinState:
+        """Return the state of some lanes: a copy, but for all lanes the state itself."""
+        return self._state if len(rows) == self.spec.lanes else self._state.take(rows)
 
     def _check(self, actions: Float32, active: Bool) -> None:
         shape, lanes, size = np.shape(actions), self.spec.lanes, SPEC.action_dimension

@@ -215,3 +215,10 @@ def test_wrong_arguments_are_refused():
         vector.step(np.zeros((2, 5, 7), np.float32))
     with pytest.raises(SimulationError, match='3 seeds; allowed: 2, or one'):
         vector.reset(seed=[1, 2, 3])
+
+
+@pytest.mark.sim
+def test_the_mujoco_tabletop_passes_gymnasiums_own_check_too():
+    environment = gymnasium.make('structrl/AppleInBowl-v0', image_size=32)
+    check_env(environment.unwrapped, skip_render_check=True)
+    environment.close()
