@@ -22,6 +22,8 @@ from structrl_ros.wire.qos import message_type
 from structrl_ros.wire.qos import subscriber_qos
 from structrl_ros.wire.reward_codecs import predicates_from_message
 
+#: A body publishes these before `chunk_done`.
+_QUIET = (topics.PREDICATES, topics.PRIVILEGED_STATE, *topics.IMAGES)
 #: In the order of discovery: a body that sends the last one sends all of them.
 _HEARD: tuple[tuple[str, Callable[[Any], Any]], ...] = (
     (topics.CHUNK_DONE, chunk_done_from_message),
@@ -104,7 +106,8 @@ class BodyAnswers:
 
     def _subscribe(self, topic: str, take: Callable[[Any], None]) -> None:
         qos = subscriber_qos(topic, lockstep=True)
-        self._pump.hear(message_type(topic), self._prefix + topic, qos, take)
+        name, is_quiet = self._prefix + topic, topic in _QUIET
+        self._pump.hear(message_type(topic), name, qos, take, is_quiet=is_quiet)
 
     def _judge_number(self, topic: str, value: ChunkDone | Predicates) -> None:
         if self.episode and value.episode == self.episode and value.chunk > self.chunk + 1:

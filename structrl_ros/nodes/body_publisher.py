@@ -76,12 +76,12 @@ class BodyPublisher:
     def readers(self) -> dict[str, int]:
         """Return the number of subscribers of each topic that is not latched."""
         images = [topics.image_topic(role) for role in self._roles]
-        loose = [*_ARM, topics.PREDICATES, topics.PRIVILEGED_STATE, *images]
+        loose = [topics.CLOCK, *_ARM, topics.PREDICATES, topics.PRIVILEGED_STATE, *images]
         return {topic: self._count(topic) for topic in loose}
 
     def clock(self, now_ns: int) -> None:
-        """Publish `/clock`; a time before one that was published is left out."""
-        if now_ns >= self._clock_ns:
+        """Publish `/clock` to its readers; a time before one that was published is left out."""
+        if now_ns >= self._clock_ns and self._count(topics.CLOCK):
             self._clock_ns = now_ns
             self._send(topics.CLOCK, clock_to_message(now_ns))
 

@@ -1,12 +1,11 @@
 """The thread that owns a simulated body: everything that touches the world happens in it.
 
 Other threads put requests into its inbox, so the executor stays responsive whatever the world
-does, and a renderer is only ever used from the thread that made it.
+does, and a renderer is only ever used from the thread that made it. Chunks it takes itself.
 """
 
 from __future__ import annotations
 
-import queue
 import threading
 import time
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from structrl_ros.control.episode_runner import EpisodeRunner
 from structrl_ros.control.pacer import Pacer
 from structrl_ros.errors import StructRLError
 from structrl_ros.nodes.body_camera import BodyCamera
+from structrl_ros.nodes.body_inbox import BodyInbox
 from structrl_ros.nodes.body_publisher import BodyPublisher
 from structrl_ros.ports import Body
 from structrl_ros.types import Predicates
@@ -57,6 +57,7 @@ class BodyThread:
         runner: EpisodeRunner,
         loop: BodyLoop,
         publisher: BodyPublisher,
+        inbox: BodyInbox,
         *,
         lockstep: bool,
         camera_rate_hz: float,
@@ -70,6 +71,7 @@ class BodyThread:
             runner: Its episode.
             loop: Its contract.
             publisher: Where everything goes.
+            inbox: Where chunks and requests come from.
             lockstep: The world stands still between chunks.
             camera_rate_hz: Pictures a second of the body's time (real time); 0 makes none.
             on_death: Called from the thread if it cannot go on, with the reason.
@@ -84,7 +86,7 @@ class BodyThread:
         self._on_death = on_death
         self._every_second = every_second
         self._second_s = 0.0
-        self._inbox: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._inbox = inbox
         self._thread = threading.Thread(target=self._run, name='body', daemon=True)
         self._stopping = False
         self._readers: dict[str, int] = {}
@@ -103,8 +105,8 @@ class BodyThread:
     def stop(self, timeout_s: float = 3.0) -> None:
         """End the thread and free the body; returns after `timeout_s` even if the world hangs."""
         self._stopping = True
-        self._inbox.put(None)
         if self._thread.is_alive():
+            self._inbox.put(None)
             self._thread.join(timeout_s)
 
     def ask(
@@ -179,12 +181,11 @@ class BodyThread:
 
     def _serve(self, wait_s: float) -> bool:
         """Do one request of the inbox, waiting for it; return whether there was one."""
-        try:
-            action = self._inbox.get(timeout=wait_s) if wait_s else self._inbox.get_nowait()
-        except queue.Empty:
+        action = self._inbox.get(wait_s)
+        if action is None:
             return False
-        if action is not None:
-            action()
+        action()
+        self._say_safety()
         return True
 
     def _advance(self) -> None:

@@ -27,13 +27,28 @@ class MessagePump:
         """Serve a node that no executor serves."""
         self._node = node
         self._takers: dict[Any, Callable[[Any], None]] = {}
+        self._loud: set[Any] = set()
         self._clients: list[Any] = []
         self._wait_set: Any = None
 
-    def hear(self, kind: type[Any], topic: str, qos: Any, take: Callable[[Any], None]) -> None:
-        """Subscribe; `take` is called with each message while somebody waits."""
+    def hear(
+        self,
+        kind: type[Any],
+        topic: str,
+        qos: Any,
+        take: Callable[[Any], None],
+        *,
+        is_quiet: bool = False,
+    ) -> None:
+        """Subscribe; `take` is called with each message while somebody waits.
+
+        A quiet topic is one whose message is followed by one of another topic. It does not end a
+        wait by itself: one wake-up brings all that belongs together.
+        """
         subscription = self._node.create_subscription(kind, topic, take, qos)
         self._takers[subscription] = take
+        if not is_quiet:
+            self._loud.add(subscription)
         self._wait_set = None
 
     def client(self, kind: type[Any], service: str) -> Any:
@@ -63,8 +78,10 @@ class MessagePump:
         """
         end = time.monotonic() + limit_s
         next_look = time.monotonic() + LOOK_S
+        everything = False
         while not happened():
-            self._serve(min(LOOK_S, limit_s))
+            self._serve(min(LOOK_S, limit_s), everything)
+            everything = True  # what ended the wait came first, for once
             now = time.monotonic()
             if now >= next_look and not happened():
                 look()
@@ -74,10 +91,10 @@ class MessagePump:
 
     def close(self) -> None:
         """Forget everything, before the node is destroyed."""
-        self._takers, self._clients, self._wait_set = {}, [], None
+        self._takers, self._loud, self._clients, self._wait_set = {}, set(), [], None
 
-    def _serve(self, limit_s: float) -> None:
-        """Wait for anything and take all of it."""
+    def _serve(self, limit_s: float, everything: bool) -> None:
+        """Wait for anything, quiet topics included or not, and take what is there."""
         subscriptions, clients = list(self._takers), self._clients
         if self._wait_set is None:
             context = self._node.context.handle
@@ -86,26 +103,26 @@ class MessagePump:
         wait_set = self._wait_set
         wait_set.clear_entities()
         for subscription in subscriptions:
-            wait_set.add_subscription(subscription.handle)
+            if everything or subscription in self._loud:
+                wait_set.add_subscription(subscription.handle)
         for client in clients:
             wait_set.add_client(client.handle)
         wait_set.wait(round(1e9 * limit_s))
         ready = set(wait_set.get_ready_entities('subscription'))
-        for subscription in subscriptions if ready else ():
-            if subscription.handle.pointer in ready:
+        for subscription in subscriptions:
+            is_polled = not everything and subscription not in self._loud
+            if is_polled or subscription.handle.pointer in ready:
                 self._take(subscription)
-        answered = set(wait_set.get_ready_entities('client')) if clients else ()
+        answered = set(wait_set.get_ready_entities('client'))
         for client in clients if answered else ():
             if client.handle.pointer in answered:
                 _answer(client)
 
     def _take(self, subscription: Any) -> None:
-        take = self._takers[subscription]
-        while True:
-            taken = subscription.handle.take_message(subscription.msg_type, subscription.raw)
-            if taken is None:
-                return
-            take(taken[0])
+        """Take one message; if there are more, the next wait ends at once."""
+        taken = subscription.handle.take_message(subscription.msg_type, subscription.raw)
+        if taken is not None:
+            self._takers[subscription](taken[0])
 
 
 def _answer(client: Any) -> None:

@@ -66,7 +66,7 @@ class RosLane:
 
     def is_up(self) -> bool:
         """Whether the body takes resets and chunks, and has said what it is."""
-        is_taken = self._chunks.get_subscription_count() > 0
+        is_taken = self._is_heard(topics.ACTION_CHUNK, self._chunks)
         is_known = self._answers.last(Episode) is not None
         return is_taken and is_known and bool(self._resets.service_is_ready())
 
@@ -128,12 +128,18 @@ class RosLane:
         plan = Plan(self._now_ns, 1, self.episode.instruction, tuple(subtasks), planner='trainer')
         self._plans.publish(plan_to_message(plan))
 
+    def has_tracker(self) -> bool:
+        """Whether somebody tracks plans and hears what it pays for."""
+        heard = (topics.CHUNK_DONE, topics.PREDICATES)
+        readers = [self._node.count_subscribers(self._prefix + topic) for topic in heard]
+        trackers = self._node.count_publishers(self._prefix + topics.SUBTASK)
+        return trackers > 0 and min(readers) > 1 and self._is_heard(topics.PLAN, self._plans)
+
     def is_tracked(self) -> bool:
-        """Whether the tracker follows the plan, or there is no tracker."""
+        """Whether the tracker follows the plan and has paid every chunk so far."""
         status: SubtaskStatus | None = self._answers.last(SubtaskStatus)
-        if status is not None and (status.episode, status.revision) == (self._answers.episode, 1):
-            return True
-        return self._node.count_publishers(self._prefix + topics.SUBTASK) == 0
+        now = (self._answers.episode, self._answers.chunk, 1)
+        return status is not None and (status.episode, status.chunk, status.revision) == now
 
     def send(self, actions: Float32, spec: BodySpec) -> None:
         """Publish the next chunk, shape (L, D)."""
@@ -214,6 +220,11 @@ class RosLane:
     def _publisher(self, topic: str) -> Any:
         kind, qos = message_type(topic), publisher_qos(topic)
         return self._node.create_publisher(kind, self._prefix + topic, qos)
+
+    def _is_heard(self, topic: str, publisher: Any) -> bool:
+        """Whether everybody who wants to hear a topic of the trainer is connected."""
+        wanted = self._node.count_subscribers(self._prefix + topic)
+        return 0 < wanted <= int(publisher.get_subscription_count())
 
     def _is_first(self, part: Any) -> bool:
         if part.episode != self._answers.episode:

@@ -17,13 +17,9 @@ from contextlib import contextmanager
 from functools import partial
 
 import numpy as np
-import rclpy
-from rclpy.context import Context
-from rclpy.signals import SignalHandlerOptions
 
 from structrl_ros.errors import SimulationError
-from structrl_ros.nodes.message_pump import MessagePump
-from structrl_ros.nodes.ros_lane import RosLane
+from structrl_ros.nodes.ros_link import RosLink
 from structrl_ros.ports import Body
 from structrl_ros.ports import StateBody
 from structrl_ros.sim.registry import make_body
@@ -43,8 +39,6 @@ from structrl_ros.world_types import WorldSpec
 
 #: Wall seconds for somebody else who drives the body to leave, at a reset.
 RIVAL_LIMIT_S = 1.0
-#: Wall seconds for a tracker to follow a plan.
-TRACKER_LIMIT_S = 20.0
 
 MakeTwin = Callable[[str], Body]
 #: The subtasks that a task is paid by, in order, for a tracker_node in the graph.
@@ -74,7 +68,8 @@ class RosWorld:
         Args:
             namespaces: One a lane; '' is the root.
             make_twin: Makes a body by the name in `Episode.body`, with the options of sim_node.
-            plan: Given where a tracker_node runs beside: its plan is published at each reset.
+            plan: Given where a tracker_node runs beside: it gets this plan at each reset, and each
+                chunk waits for it, so that it pays every chunk or the rollout fails.
             wants_state: Whether state vectors are wanted; without, pictures are all there is.
             start_limit_s: Wall seconds for the nodes to come up.
             reset_limit_s: Wall seconds for a reset.
@@ -84,36 +79,16 @@ class RosWorld:
         Raises:
             SimulationError: If a node does not come up, or the bodies differ.
         """
-        self._limits = (reset_limit_s, chunk_limit_s)
+        self._reset_limit_s, self._chunk_limit_s = reset_limit_s, chunk_limit_s
         self._plan = plan
         self._twin_cpu_s = 0.0
-        self._lanes: list[RosLane] = []
         self._twins: list[Body] = []
-        self._context = Context()
-        rclpy.init(
-            context=self._context,
-            domain_id=domain_id,
-            signal_handler_options=SignalHandlerOptions.NO,
+        self._link = RosLink(
+            namespaces, tracked=plan is not None, wants_state=wants_state, domain_id=domain_id
         )
-        self._node = rclpy.create_node(
-            'trainer',
-            context=self._context,
-            enable_rosout=False,
-            start_parameter_services=False,
-        )
-        self._pump = MessagePump(self._node)
+        self._lanes = self._link.lanes
         try:
-            for namespace in namespaces:
-                self._lanes.append(
-                    RosLane(
-                        self._node,
-                        self._pump,
-                        namespace,
-                        tracked=plan is not None,
-                        wants_state=wants_state,
-                    )
-                )
-            self._meet(start_limit_s)
+            self._link.meet(start_limit_s)
             self._make_twins(make_twin, wants_state)
         except BaseException:
             self.close()
@@ -144,15 +119,15 @@ class RosWorld:
             raise SimulationError(f'no lane {unknown[0]}; allowed: 0 to {len(self._lanes) - 1}')
         for lane, start in starts.items():
             client = self._lanes[lane]
-            self._pump.wait_until(client.is_alone, RIVAL_LIMIT_S, client.rivals)
+            self._link.wait(client, client.is_alone, RIVAL_LIMIT_S, client.rivals)
             client.begin(start)
         for lane, start in starts.items():  # while the nodes do the same
             with self._metered():
                 info = self._twins[lane].reset(start.task, start.seed, start.initial_state)
             self._tasks[lane] = info
-        limit_s, _ = self._limits
         for lane in starts:
-            self._await(lane, self._lanes[lane].is_reset, limit_s)
+            client = self._lanes[lane]
+            self._link.wait(client, client.is_reset, self._reset_limit_s)
             self._check_names(lane, self._lanes[lane].open())
         if self._plan is not None:
             self._pursue(list(starts))
@@ -180,7 +155,8 @@ class RosWorld:
         for lane in begun:
             self._lanes[lane].has_picture(role)
         for lane in begun:
-            self._await(lane, partial(self._lanes[lane].has_picture, role), self._limits[1])
+            client = self._lanes[lane]
+            self._link.wait(client, partial(client.has_picture, role), self._chunk_limit_s)
         first = self._lanes[begun[0]].picture(role)
         pictures = np.zeros((len(self._lanes), *first.shape), dtype=np.uint8)
         for lane in begun:
@@ -200,9 +176,13 @@ class RosWorld:
         for lane in moving:
             self._lanes[lane].send(actions[lane], self.spec.body)
         for lane in moving:
-            self._await(lane, self._lanes[lane].has_run, self._limits[1])
-            keep_result(batch, lane, self._lanes[lane].take())
+            client = self._lanes[lane]
+            self._link.wait(client, client.has_run, self._chunk_limit_s)
+            keep_result(batch, lane, client.take())
             self._look(lane)
+        if self._plan is not None:
+            for lane in moving:
+                self._await_tracker(lane)
         return batch
 
     def cpu_seconds(self) -> WorldCpu:
@@ -214,15 +194,7 @@ class RosWorld:
         for twin in self._twins:
             twin.close()
         self._twins = []
-        if self._context.ok():
-            self._pump.close()
-            self._node.destroy_node()
-            self._context.try_shutdown()
-
-    def _meet(self, limit_s: float) -> None:
-        for lane in self._lanes:
-            self._pump.wait_until(lane.is_up, limit_s, lane.complaint)
-            self._pump.wait_until(lane.is_alone, limit_s, lane.rivals)
+        self._link.close()
 
     def _make_twins(self, make_twin: MakeTwin, wants_state: bool) -> None:
         names = sorted({lane.episode.body for lane in self._lanes})
@@ -240,14 +212,10 @@ class RosWorld:
             feature_names=_names(first) if wants_state else (),
             predicate_slots=getattr(first, 'predicate_slots', PREDICATE_SLOTS),
         )
-        self._wants_state = wants_state
+        self._state_twins = [t for t in self._twins if wants_state and isinstance(t, StateBody)]
         self._tasks: list[TaskInfo | None] = [None] * len(self._lanes)
         shape = (len(self._lanes), len(self.spec.feature_names))
         self._features = np.zeros(shape, dtype=np.float32)
-
-    def _await(self, lane: int, happened: Callable[[], bool], limit_s: float) -> None:
-        client = self._lanes[lane]
-        self._pump.wait_until(happened, limit_s, client.complaint, client.look)
 
     def _check_names(self, lane: int, names: tuple[str, ...]) -> None:
         task = self._tasks[lane]
@@ -265,14 +233,17 @@ class RosWorld:
             assert task is not None
             self._lanes[lane].pursue(self._plan(task))
         for lane in lanes:
-            client = self._lanes[lane]
-            line = f'{client.label}: the tracker took no plan'
-            self._pump.wait_until(client.is_tracked, TRACKER_LIMIT_S, partial(str, line))
+            self._await_tracker(lane)
+
+    def _await_tracker(self, lane: int) -> None:
+        client = self._lanes[lane]
+        line = f'{client.label}: the tracker_node beside it did not follow plan and chunks'
+        self._link.wait(client, client.is_tracked, self._chunk_limit_s, partial(str, line))
 
     def _look(self, lane: int) -> None:
         """Read the state vector off the newest state."""
-        twin = self._twins[lane]
-        if self._wants_state and isinstance(twin, StateBody):
+        if self._state_twins:
+            twin = self._state_twins[lane]
             with self._metered():
                 twin.set_simulator_state(self._lanes[lane].state)
                 self._features[lane] = twin.features()

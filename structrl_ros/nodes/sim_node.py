@@ -1,7 +1,7 @@
 """sim_node: a simulated body under the contract, in lock-step or in real time.
 
-A callback decodes and hands over to the body's thread; that one steps, renders and publishes. An
-episode begins at start, and at every call of `reset_episode`.
+The body's thread takes chunks, steps, renders and publishes; callbacks of the executor decode and
+hand over to it. An episode begins at start, and at every call of `reset_episode`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from structrl_ros.control.body_loop import BodyLoop
 from structrl_ros.control.episode_runner import simulated_episode
 from structrl_ros.errors import MessageError
 from structrl_ros.errors import StructRLError
+from structrl_ros.nodes.body_inbox import BodyInbox
 from structrl_ros.nodes.body_publisher import BodyPublisher
 from structrl_ros.nodes.body_thread import BodyThread
 from structrl_ros.nodes.parameters import declare
@@ -26,7 +27,6 @@ from structrl_ros.nodes.spinning import run_node
 from structrl_ros.params.sim import SimParameters
 from structrl_ros.sim.registry import default_task
 from structrl_ros.sim.registry import make_body
-from structrl_ros.types import ActionChunk
 from structrl_ros.wire import topics
 from structrl_ros.wire.chunk_codecs import action_chunk_from_message
 from structrl_ros.wire.chunk_codecs import intervention_from_message
@@ -72,11 +72,13 @@ class SimNode(Node):
             blend_steps=p.blend_steps,
         )
         self._publisher = BodyPublisher(self, spec.roles)
+        inbox = self._make_inbox()
         self._world = BodyThread(
             body,
             self._runner,
             self._loop,
             self._publisher,
+            inbox,
             lockstep=p.lockstep,
             camera_rate_hz=p.camera_rate_hz,
             on_death=self._die,
@@ -95,18 +97,20 @@ class SimNode(Node):
         """End the body's thread and free the world; a second call does nothing."""
         self._world.stop()
 
+    def _make_inbox(self) -> BodyInbox:
+        topic = topics.ACTION_CHUNK
+        qos = subscriber_qos(topic)
+        qos.depth = CHUNKS_KEPT
+        inbox = BodyInbox(self, topic, message_type(topic), qos)
+        inbox.heard = self._on_chunk
+        return inbox
+
     def _subscribe(self) -> None:
-        hear = {
-            topics.ACTION_CHUNK: self._on_chunk,
-            topics.INTERVENTION: self._on_intervention,
-        }
+        hear = {topics.INTERVENTION: self._on_intervention}
         if not self._settings.lockstep:  # there a policy waits for the subtask anyway
             hear[topics.SUBTASK] = self._on_subtask
         for topic, heard in hear.items():
-            qos = subscriber_qos(topic)
-            if topic == topics.ACTION_CHUNK:
-                qos.depth = CHUNKS_KEPT
-            self.create_subscription(message_type(topic), topic, heard, qos)
+            self.create_subscription(message_type(topic), topic, heard, subscriber_qos(topic))
 
     def _first_episode(self) -> None:
         p = self._settings
@@ -121,15 +125,12 @@ class SimNode(Node):
                 self._world.camera.set_rate(float(parameter.value))
 
     def _on_chunk(self, message: Any) -> None:
+        """Runs in the body's thread."""
         try:
             chunk = action_chunk_from_message(message)
         except MessageError as error:
-            text = str(error)
-            self._world.ask(lambda: self._refuse(int(message.chunk), text))
+            self._refuse(int(message.chunk), str(error))
             return
-        self._world.ask(lambda: self._offer(chunk))
-
-    def _offer(self, chunk: ActionChunk) -> None:
         reason = self._loop.offer(chunk, self._chunk_publishers)
         if reason:
             self._count_refusal(chunk.chunk, reason)

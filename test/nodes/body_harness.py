@@ -54,6 +54,7 @@ HEARD = {
     topics.CLOCK: clock_from_message,
     topics.ACTION_CHUNK: action_chunk_from_message,
 }
+PUBLISHED = (topics.ACTION_CHUNK, topics.PLAN, topics.SUBTASK, topics.INTERVENTION)
 PLACE = Subtask('place(soup, basket)', '', 'place', ('alphabet soup', 'basket'), 0)
 RIGHT = np.tile(np.array([0, -0.4, 0, 0, 0, 0, -1], np.float32), (8, 1))
 
@@ -86,24 +87,29 @@ def end_node(process):
 
 
 class Client:
-    """Spins in a thread; `heard` holds everything in the order of arrival."""
+    """Spins in a thread; `heard` holds everything in the order of arrival.
 
-    def __init__(self, domain_id, name='client'):
+    `also` maps more topics to their decoders.
+    """
+
+    def __init__(self, domain_id, name='client', also=None, publishes=PUBLISHED):
         self.domain_id = domain_id
         self.context = Context()
         rclpy.init(context=self.context, domain_id=domain_id)
         self.node = rclpy.create_node(name, context=self.context)
         self.heard = []
-        for topic, decode in HEARD.items():
-            self.node.create_subscription(
+        self.subscriptions = {
+            topic: self.node.create_subscription(
                 message_type(topic),
                 topic,
                 lambda m, decode=decode: self._take(decode, m),
                 recorder_qos(topic),
             )
+            for topic, decode in {**HEARD, **(also or {})}.items()
+        }
         self.publishers = {
             topic: self.node.create_publisher(message_type(topic), topic, publisher_qos(topic))
-            for topic in (topics.ACTION_CHUNK, topics.PLAN, topics.SUBTASK, topics.INTERVENTION)
+            for topic in publishes
         }
         self.resetter = self.node.create_client(ResetEpisode, topics.RESET_EPISODE)
         self.stopper = self.node.create_client(SetBool, topics.EMERGENCY_STOP)

@@ -44,11 +44,11 @@ from structrl_ros.types import ChunkDone  # noqa: E402
 from structrl_ros.types import Episode  # noqa: E402
 from structrl_ros.types import Plan  # noqa: E402
 from structrl_ros.types import Predicates  # noqa: E402
+from structrl_ros.types import Reward  # noqa: E402
 from structrl_ros.wire import topics  # noqa: E402
 from structrl_ros.wire.plan_codecs import plan_from_message  # noqa: E402
-from structrl_ros.wire.qos import message_type  # noqa: E402
-from structrl_ros.wire.qos import recorder_qos  # noqa: E402
 from structrl_ros.wire.reward_codecs import reward_from_message  # noqa: E402
+from structrl_ros.wire.task_codecs import health_from_message  # noqa: E402
 from structrl_ros.world_types import EpisodeStart  # noqa: E402
 
 pytestmark = [pytest.mark.ros, pytest.mark.torch]
@@ -62,6 +62,10 @@ STAGES = tuple(
     for name in (f'grasp({can})', f'in({can}, basket_1_contain_region)')
 )
 DURATIONS = {subtask.predicate: 1.5 + i for i, (subtask,) in enumerate(STAGES)}
+PAID = {
+    *(topics.EPISODE, topics.PLAN, topics.PREDICATES, topics.CHUNK_DONE),
+    *(topics.ACTION_CHUNK, topics.SUBTASK, topics.REWARD),
+}
 STILL = np.zeros((1, 4, 7), np.float32)
 ALL = np.ones(1, dtype=bool)
 
@@ -136,6 +140,8 @@ def test_what_the_body_refuses_is_one_line_and_the_next_start_works(body):
         assert world.run_chunk(STILL, ALL).steps.tolist() == [4]
         world.reset({0: STARTS[1]})
         assert world.tasks[0].task == STARTS[1].task
+    with pytest.raises(SimulationError, match='no tracker_node beside it came up within 5 s'):
+        connect(body, plan=lambda info: (), start_limit_s=5.0)
 
 
 def test_a_second_driver_and_a_lost_message_are_errors(body):
@@ -150,7 +156,9 @@ def test_a_second_driver_and_a_lost_message_are_errors(body):
             with pytest.raises(SimulationError, match=line):
                 world.run_chunk(STILL, ALL)
             with pytest.raises(SimulationError, match='/intruder publishes `action_chunk`, too'):
-                world.reset({0: STARTS[0]})
+                for _ in range(100):  # until it is discovered
+                    world.reset({0: STARTS[0]})
+                    time.sleep(0.1)
             assert client.stop(True).success
         finally:
             client.node.destroy_node()
@@ -197,23 +205,41 @@ def test_a_body_that_dies_or_does_not_wait_is_one_line():
         end_node(process)
 
 
-class Ledger:
+class Ledger(Client):
     """Hears what a tracker hears, and what it pays."""
 
-    def __init__(self, client):
-        self.client, self.rewards, self.heard = client, [], client.heard
-        for topic, take in (
-            (topics.REWARD, lambda m: self.rewards.append(reward_from_message(m))),
-            (topics.PLAN, lambda m: self.heard.append(plan_from_message(m))),
-        ):
-            client.node.create_subscription(message_type(topic), topic, take, recorder_qos(topic))
+    def __init__(self, domain_id):
+        self.recorded = set()
+        also = {topics.REWARD: reward_from_message, topics.PLAN: plan_from_message}
+        also[topics.DIAGNOSTICS] = self.take_health
+        super().__init__(domain_id, also=also, publishes=())
+
+    def take_health(self, message):
+        for name, _, _, values in health_from_message(message):
+            if name.endswith('recorder_node: bag'):
+                self.recorded = set(values['connected'].split())
+
+    def meet(self):
+        """Wait until trainer, tracker and recorder hear each other, and are heard here."""
+        self.wait(lambda: self.recorded >= PAID, 'a recorder that hears all of them')
+        plans = self.subscriptions[topics.PLAN].get_publisher_count
+        self.wait(plans, 'the plans of the trainer')
 
     def scored(self, settings):
+        kinds = (Episode, Plan, Predicates, ChunkDone)
+        heard = [value for value in list(self.heard) if isinstance(value, kinds)]
+        assert sum(isinstance(value, Plan) for value in heard) == len(STARTS)
         tracker = Tracker(settings, StructuredReward)
-        for value in list(self.heard):
-            if isinstance(value, Episode | Plan | Predicates | ChunkDone):
-                tracker.consume(value)
+        for value in sorted(heard, key=in_order):
+            tracker.consume(value)
         return score(tracker.trace())
+
+
+def in_order(value):
+    """Sort what was heard on several topics as the trainer made it happen."""
+    if isinstance(value, Episode):
+        return value.stamp_ns, 9 if value.ended else 0
+    return value.stamp_ns, (Plan, Predicates, ChunkDone).index(type(value)) + 1
 
 
 def score(document):
@@ -243,27 +269,23 @@ def test_the_trainer_pays_what_the_live_tracker_pays_and_the_trace_scores(tmp_pa
         start_node('tracker_node', number, durations_file=durations),
         start_node('recorder_node', number, directory=bag, images='none'),
     ]
-    client = Client(number)
-    client.node.destroy_publisher(client.publishers[topics.ACTION_CHUNK])
+    ledger = Ledger(number)
     try:
-        ledger = Ledger(client)
-        count = client.node.count_subscribers
-        client.wait(lambda: count(topics.CHUNK_DONE) >= 3, 'tracker and recorder')
-        client.wait(lambda: client.node.count_publishers(topics.SUBTASK), 'a tracker')
         with connect(
             number,
             plan=lambda info: paid_subtasks(decomposition(info.task).stages, info.predicate_names),
         ) as world:
+            ledger.meet()
             rollouts = play(world)
         paid = source(rollouts)
         rewards = paid.rewards[rollouts.valid].tolist()
-        client.wait(lambda: len(ledger.rewards) >= len(rewards), 'the last reward')
+        ledger.wait(lambda: len(ledger.all(Reward)) >= len(rewards), 'the last reward')
     finally:
-        client.close()
+        ledger.close()
         ended = [end_node(node) for node in nodes]
     assert [status for status, _ in ended] == [0, 0, 0], ended
     assert len(set(rewards)) > 5
-    assert [reward.value for reward in ledger.rewards] == rewards
+    assert [reward.value for reward in ledger.all(Reward)] == rewards
     assert ledger.scored(settings) == rewards
     assert score(trace_document(rollouts, source)) == rewards
     ends = [e for e in ledger.heard if isinstance(e, Episode) and e.ended]
