@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from structrl_ros.cli.bag import bag
+from structrl_ros.cli.calibrate import calibrate
 from structrl_ros.cli.decompose import decompose
 from structrl_ros.cli.evaluate import evaluate
 from structrl_ros.cli.train import train
@@ -29,6 +30,7 @@ bench = typer.Typer(
 )
 app.add_typer(bench, name='bench')
 app.add_typer(bag, name='bag')
+app.add_typer(calibrate, name='calibrate')
 app.add_typer(train, name='train')
 app.add_typer(evaluate, name='evaluate')
 console = Console(soft_wrap=True)

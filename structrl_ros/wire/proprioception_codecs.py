@@ -86,6 +86,15 @@ def proprioception_from_messages(
     )
 
 
+def pose_from_stamped(message: PoseStamped) -> Float64:
+    """Return position (m) and quaternion xyzw of a pose, (7,).
+
+    Raises:
+        MessageError: If a number is not finite or the quaternion not of unit length (to 1e-3).
+    """
+    return _pose_from_message(message.pose)
+
+
 def _pose_to_message(state: Proprioception) -> PoseStamped:
     x, y, z, qx, qy, qz, qw = _checked_pose(state.ee_pose).tolist()
     return PoseStamped(

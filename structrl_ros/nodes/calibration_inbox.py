@@ -1,0 +1,112 @@
+"""Live pictures with the arm's pose at their stamps, for `structrl calibrate capture`."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any
+
+import rclpy
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.qos import qos_profile_sensor_data
+
+from structrl_ros.calibration.pairing import Pair
+from structrl_ros.calibration.pairing import Pairing
+from structrl_ros.camera_types import Intrinsics
+from structrl_ros.errors import MessageError
+from structrl_ros.wire import topics
+from structrl_ros.wire.image_codecs import image_from_message
+from structrl_ros.wire.image_codecs import intrinsics_from_message
+from structrl_ros.wire.proprioception_codecs import pose_from_stamped
+from structrl_ros.wire.qos import message_type
+from structrl_ros.wire.stamps import stamp_from_header
+from structrl_ros.wire.task_codecs import health_from_message
+
+
+class CalibrationInbox:
+    """Hears one camera and the arm; to be used in a `with` block.
+
+    Attributes:
+        intrinsics: Of the camera, None until `camera_info` came.
+        camera_frame: Frame of the pictures, '' until one came.
+        base_frame: Frame of the poses, '' until one came.
+        serial: Of the camera, '' if no camera_node tells it.
+        fault: The last message that could not be read, '' for none.
+    """
+
+    def __init__(self, role: str, namespace: str = '') -> None:
+        """Subscribe.
+
+        Args:
+            role: Of the camera.
+            namespace: Of the arm.
+
+        Raises:
+            ParameterError: If the role is unknown.
+        """
+        self.intrinsics: Intrinsics | None = None
+        self.camera_frame = self.base_frame = self.serial = self.fault = ''
+        self._role = role
+        self._pairs = Pairing()
+        heard = {
+            topics.image_topic(role): self._take_image,
+            topics.camera_info_topic(role): self._take_info,
+            topics.EE_POSE: self._take_pose,
+            topics.DIAGNOSTICS: self._take_health,
+        }
+        self._context = Context()
+        rclpy.init(context=self._context)
+        self._node = rclpy.create_node(
+            'calibration_capture', context=self._context, namespace=namespace or None
+        )
+        for topic, take in heard.items():
+            self._node.create_subscription(
+                message_type(topic), topic, self._guard(take), qos_profile_sensor_data
+            )
+        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor.add_node(self._node)
+
+    def __enter__(self) -> CalibrationInbox:
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Unsubscribe."""
+        self._executor.shutdown(timeout_sec=1.0)
+        self._node.destroy_node()
+        self._context.try_shutdown()
+
+    def wait(self, timeout_s: float) -> list[Pair]:
+        """Hear for a while and return the pairs that came, oldest first."""
+        self._executor.spin_once(timeout_sec=timeout_s)
+        return self._pairs.ready()
+
+    def _guard(self, take: Any) -> Any:
+        def heard(message: Any) -> None:
+            try:
+                take(message)
+            except MessageError as error:
+                self.fault = str(error)
+
+        return heard
+
+    def _take_image(self, message: Any) -> None:
+        self.camera_frame = str(message.header.frame_id)
+        self._pairs.add_image(*image_from_message(message))
+
+    def _take_info(self, message: Any) -> None:
+        self.intrinsics = intrinsics_from_message(message)
+
+    def _take_pose(self, message: Any) -> None:
+        self.base_frame = str(message.header.frame_id)
+        self._pairs.add_pose(stamp_from_header(message.header), pose_from_stamped(message))
+
+    def _take_health(self, message: Any) -> None:
+        for name, _, _, values in health_from_message(message):
+            if name.endswith(f'camera_node: {self._role}'):
+                self.serial = values.get('serial', self.serial)
