@@ -90,7 +90,7 @@ def run(
 
 @app.command()
 def demo(
-    body: Annotated[str, typer.Option(help='libero, tabletop, or kinematic (no simulator).')] = (
+    body: Annotated[str, typer.Option(help='libero, tabletop, twin or kinematic (no MuJoCo).')] = (
         'libero'
     ),
     task: Annotated[
@@ -227,7 +227,7 @@ def bench_core_command(
 
 @bench.command('bridge')
 def bench_bridge_command(
-    body: Annotated[str, typer.Option(help='libero, tabletop or kinematic.')] = 'libero',
+    body: Annotated[str, typer.Option(help='libero, tabletop, twin or kinematic.')] = 'libero',
     steps: Annotated[int, typer.Option(min=80, help='Low-level steps.')] = 400,
 ) -> None:
     """What the simulator node costs over bare stepping, in CPU time (target: 10 %)."""

@@ -16,7 +16,7 @@ class SimParameters:
     body: str = parameter(
         'libero',
         description='World behind the Body port.',
-        choices=('libero', 'tabletop', 'kinematic'),
+        choices=('libero', 'tabletop', 'twin', 'kinematic'),
     )
     task: str = parameter('', description="Task by name or suite/number; '' = the body's first.")
     seed: int = parameter(0, description='Seed of the scene.', bounds=(0, 2**31 - 1))

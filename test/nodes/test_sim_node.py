@@ -282,5 +282,5 @@ def test_wrong_parameter_ends_the_node_with_one_clear_line():
     process = start_node('sim_node', domain(2), body='mujoco')
     _, log = process.communicate(timeout=30)
     assert process.returncode == 1
-    assert "parameter 'body' is 'mujoco'; allowed: libero, tabletop, kinematic" in log
+    assert "parameter 'body' is 'mujoco'; allowed: libero, tabletop, twin, kinematic" in log
     assert 'Traceback' not in log
