@@ -17,6 +17,9 @@ Numbers = float | str | Iterable[float]
 ARM: Mapping[str, Numbers] = MappingProxyType({'contype': 1, 'conaffinity': 2})
 THING: Mapping[str, Numbers] = MappingProxyType({'contype': 2, 'conaffinity': 3})
 FIXED: Mapping[str, Numbers] = MappingProxyType({'contype': 4, 'conaffinity': 3})
+TABLE: Mapping[str, Numbers] = MappingProxyType({'contype': 8, 'conaffinity': 3})
+#: Part of a thing whose other parts carry it: it meets everything but the table.
+CARRIED: Mapping[str, Numbers] = MappingProxyType({'contype': 16, 'conaffinity': 23})
 NOTHING: Mapping[str, Numbers] = MappingProxyType({'contype': 0, 'conaffinity': 0})
 
 

@@ -12,8 +12,8 @@ from types import MappingProxyType
 from xml.etree.ElementTree import Element
 from xml.etree.ElementTree import tostring
 
-from structrl_ros.sim.tabletop.mjcf.elements import FIXED
 from structrl_ros.sim.tabletop.mjcf.elements import NOTHING
+from structrl_ros.sim.tabletop.mjcf.elements import TABLE
 from structrl_ros.sim.tabletop.mjcf.elements import add
 from structrl_ros.sim.tabletop.mjcf.elements import box
 from structrl_ros.sim.tabletop.mjcf.elements import settings
@@ -125,6 +125,6 @@ def _add_room(world: Element) -> None:
         xyaxes=(0.0, 1.0, 0.0, -0.56, 0.0, 0.83),
         fovy=56.0,
     )
-    box(world, (0.40, 0.0, -0.02), (0.65, 0.75, 0.02), name='table', material='table', **FIXED)
+    box(world, (0.40, 0.0, -0.02), (0.65, 0.75, 0.02), name='table', material='table', **TABLE)
     floor = settings(type='plane', size=(3.0, 3.0, 0.1), pos=(0.0, 0.0, -0.75))
     add(world, 'geom', material='floor', **floor, **NOTHING)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from math import pi
 from xml.etree.ElementTree import Element
 
+from structrl_ros.sim.tabletop.mjcf.elements import CARRIED
 from structrl_ros.sim.tabletop.mjcf.elements import FIXED
 from structrl_ros.sim.tabletop.mjcf.elements import NOTHING
 from structrl_ros.sim.tabletop.mjcf.elements import THING
@@ -40,7 +41,7 @@ def add_object(body: Element, thing: FreeObject, material: str) -> None:
             across = (wide, half[1], half[2])
             box(body, (sign * (inner + wide), 0.0, 0.0), across, **look)
             along = (inner, (half[1] - inner) / 2.0, half[2])
-            box(body, (0.0, sign * (inner + along[1]), 0.0), along, **look)
+            box(body, (0.0, sign * (inner + along[1]), 0.0), along, **{**look, **CARRIED})
 
 
 def add_basket(body: Element, fixture: Fixture) -> None:
