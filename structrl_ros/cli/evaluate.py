@@ -98,7 +98,14 @@ def policy(
 
 
 def _table(ode: Evaluation, sde: Evaluation) -> Table:
-    table = Table('task', '', 'without noise', 'with the noise of training')
+    episodes = ode.tasks[0].success.episodes
+    table = Table(
+        'task',
+        '',
+        'without noise',
+        'with the noise of training',
+        title=f'{episodes} episodes a task, rate [95 % interval]',
+    )
     for calm, noisy in zip(ode.tasks, sde.tasks, strict=True):
         table.add_row(calm.task, 'success', _text(calm.success), _text(noisy.success))
         for name, rate in calm.subtasks.items():
@@ -108,4 +115,4 @@ def _table(ode: Evaluation, sde: Evaluation) -> Table:
 
 def _text(rate: Rate) -> str:
     low, high = rate.to_json()['interval']
-    return f'{rate.value:.3f} [{low:.3f}, {high:.3f}]  {rate.count} of {rate.episodes}'
+    return f'{rate.value:.2f} [{low:.2f}, {high:.2f}]'

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-if TYPE_CHECKING:
-    from structrl_ros.training.run_directory import RunDirectory
-    from structrl_ros.training.run_request import RunRequest
-    from structrl_ros.training.run_trainer import PreparedRun
+from structrl_ros.cli.training_command import TrainCommand
+from structrl_ros.cli.training_command import run_command
 
 train = typer.Typer(
     no_args_is_help=True,
@@ -70,8 +66,16 @@ def sft(
 
     Example: [bold]structrl train sft --config twin_sft[/]
     """
-    words = {'body': body, 'start': start}
-    _run('sft', words, task, config, seed, assignments, run_dir, resume, workers, '', profile)
+    command = TrainCommand(
+        trainer='sft',
+        words={'body': body, 'start': start, 'config': config},
+        tasks=tuple(task or ()),
+        seed=seed,
+        assignments=tuple(assignments or ()),
+        run_dir=run_dir,
+        resume=resume,
+    )
+    run_command(command, workers=workers, ray='', profile=profile)
 
 
 @train.command()
@@ -93,8 +97,16 @@ def ppo(
 
     Example: [bold]structrl train ppo --config twin_ppo --start runs/sft[/]
     """
-    words = {'body': body, 'start': start, 'reward': reward}
-    _run('ppo', words, task, config, seed, assignments, run_dir, resume, workers, ray, profile)
+    command = TrainCommand(
+        trainer='ppo',
+        words={'body': body, 'start': start, 'reward': reward, 'config': config},
+        tasks=tuple(task or ()),
+        seed=seed,
+        assignments=tuple(assignments or ()),
+        run_dir=run_dir,
+        resume=resume,
+    )
+    run_command(command, workers=workers, ray=ray, profile=profile)
 
 
 @train.command()
@@ -116,93 +128,13 @@ def grpo(
 
     Example: [bold]structrl train grpo --config twin_grpo --start runs/sft[/]
     """
-    words = {'body': body, 'start': start, 'reward': reward}
-    _run('grpo', words, task, config, seed, assignments, run_dir, resume, workers, ray, profile)
-
-
-def _run(
-    trainer: str,
-    words: dict[str, str],
-    tasks: list[str] | None,
-    config: str,
-    seed: int | None,
-    assignments: list[str] | None,
-    run_dir: Path | None,
-    resume: bool,
-    workers: int,
-    ray: str,
-    profile: bool,
-) -> None:
-    """Prepare a new run, or open an old one, and carry it out."""
-    import torch
-
-    from structrl_ros.cli.training_worlds import worlds_of
-    from structrl_ros.cli.up import new_run_directory
-    from structrl_ros.cli.up import parse_assignments
-    from structrl_ros.errors import ParameterError
-    from structrl_ros.training.run_directory import create_run
-    from structrl_ros.training.run_directory import open_run
-    from structrl_ros.training.run_request import make_request
-    from structrl_ros.training.run_request import prolong
-    from structrl_ros.training.run_request import request_of_document
-    from structrl_ros.training.run_trainer import prepare_run
-
-    torch.set_num_threads(1)
-    console = Console(soft_wrap=True)
-    values, worlds = parse_assignments(assignments or []), worlds_of(workers, ray)
-    if not resume:
-        request = make_request(
-            trainer, config=config, assignments=values, words=words, tasks=tasks or (), seed=seed
-        )
-        prepared = prepare_run(request, worlds)
-        run = create_run(new_run_directory(run_dir), prepared.request.document())
-        _carry_out(prepared, run, console, profile)
-        return
-    if run_dir is None:
-        raise ParameterError('--resume needs --run-dir: the run to go on with')
-    given = [f'--{word}' for word, text in words.items() if text]
-    given += [f'--{n}' for n, v in (('task', tasks), ('config', config), ('seed', seed)) if v]
-    if given:
-        raise ParameterError(f'{given[0]}: a run goes on as it began; leave it out with --resume')
-    run = open_run(run_dir)
-    request = prolong(request_of_document(run.config), values)
-    if request.trainer != trainer:
-        raise ParameterError(f'{run_dir} is a run of {request.trainer}, not of {trainer}')
-    policy = run.load_policy() if run.has_checkpoint else None
-    _carry_out(prepare_run(request, worlds, policy), run, console, profile)
-
-
-def _carry_out(prepared: PreparedRun, run: RunDirectory, console: Console, profile: bool) -> None:
-    from structrl_ros.cli.training_display import TrainingDisplay
-    from structrl_ros.cli.training_display import profile_table
-    from structrl_ros.training.run_trainer import carry_out
-
-    request = prepared.request
-    console.print(f'[bold]structrl train {request.trainer}[/] [dim]{run.path}[/]\n{request.title}')
-    unit, total = _length(request)
-    display = TrainingDisplay(console, unit, total)
-    try:
-        with display:
-            metrics = carry_out(prepared, run=run, report=display)
-    except KeyboardInterrupt:
-        console.print(
-            f'stopped; to go on: structrl train {request.trainer} --resume --run-dir {run.path}'
-        )
-        raise typer.Exit(130) from None
-    finally:
-        run.close()
-    if profile and metrics:
-        console.print(profile_table(metrics))
-    console.print(f'policy: {run.policy_folder}')
-
-
-def _length(request: RunRequest) -> tuple[str, int]:
-    """Return what is counted, and how many there are."""
-    from structrl_ros.training.settings import PracticeSettings
-    from structrl_ros.training.settings import SftSettings
-
-    settings = request.settings
-    if isinstance(settings, SftSettings):
-        return 'update', settings.updates * (settings.dagger_rounds + 1)
-    assert isinstance(settings, PracticeSettings)
-    return 'iteration', settings.iterations
+    command = TrainCommand(
+        trainer='grpo',
+        words={'body': body, 'start': start, 'reward': reward, 'config': config},
+        tasks=tuple(task or ()),
+        seed=seed,
+        assignments=tuple(assignments or ()),
+        run_dir=run_dir,
+        resume=resume,
+    )
+    run_command(command, workers=workers, ray=ray, profile=profile)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from collections.abc import Sequence
+from dataclasses import fields
 from functools import partial
 from typing import Any
 from typing import Protocol
@@ -20,6 +21,7 @@ from structrl_ros.sim.tabletop.experts.expert import expert_moves
 from structrl_ros.sim.tabletop.experts.motion import to_body
 from structrl_ros.sim.tabletop.task_data import Task
 from structrl_ros.sim.tabletop.view import WorldView
+from structrl_ros.sim.twin.settings import TwinSettings
 from structrl_ros.sim.twin.world import TwinWorld
 from structrl_ros.training.collector import MakeWorld
 from structrl_ros.training.demonstrating import ExpertWorld
@@ -32,6 +34,12 @@ from structrl_ros.types import Float32
 
 #: Bodies that are arrays over all lanes by themselves.
 VECTORISED = ('twin',)
+_TWIN_OPTIONS = (
+    'image_size',
+    'horizon_steps',
+    'checkpoints',
+    *(setting.name for setting in fields(TwinSettings)),
+)
 #: Lanes of a demonstrator that steps its bodies one after another.
 _LANES = 8
 
@@ -118,7 +126,10 @@ def _make_twin(environments: int, options: Mapping[str, Any]) -> TwinWorld:
     try:
         return TwinWorld(environments, **options)
     except TypeError as error:
-        raise ParameterError(f'option of body twin: {_reason(error)}') from None
+        reason = str(error).rpartition('() ')[2]
+        raise ParameterError(
+            f'option of body twin: {reason}; allowed: {", ".join(_TWIN_OPTIONS)}'
+        ) from None
 
 
 def _make_lanes(body: str, environments: int, options: Mapping[str, Any]) -> VectorWorld:
@@ -137,7 +148,3 @@ def _state_body(body: str, options: Mapping[str, Any]) -> Any:
     if not isinstance(made, StateBody):
         raise ParameterError(f'body {body!r} tells no state vector; no policy can practise on it')
     return made
-
-
-def _reason(error: TypeError) -> str:
-    return str(error).rpartition('() ')[2]

@@ -45,7 +45,7 @@ class RunDirectory:
         """
         self.path = path
         self.config = config
-        self._lock = os.open(path / CONFIG, os.O_RDONLY)
+        self._lock = os.open(path, os.O_RDONLY)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -65,6 +65,15 @@ class RunDirectory:
     def policy_folder(self) -> Path:
         """The policy of the newest checkpoint, for `load_policy`."""
         return self.path / CHECKPOINT / POLICY
+
+    def change_config(self, config: JsonObject) -> None:
+        """Keep another config, as when a run is prolonged.
+
+        Raises:
+            CheckpointError: If it cannot be written.
+        """
+        _write_config(self.path, config)
+        self.config = config
 
     def save(self, policy: ChunkPolicy, state: TrainerState, card: str) -> None:
         """Put a new checkpoint in the place of the old one.
@@ -120,8 +129,7 @@ def create_run(path: Path, config: JsonObject) -> RunDirectory:
         raise ParameterError(
             f'run directory {path} is not empty; --resume goes on with a run, or give a new one'
         )
-    with whole_file(path / CONFIG) as place:
-        place.write_text(f'{json.dumps(config, indent=2)}\n', encoding='utf-8')
+    _write_config(path, config)
     return RunDirectory(path, config)
 
 
@@ -141,3 +149,8 @@ def open_run(path: Path) -> RunDirectory:
     if not isinstance(config, dict):
         raise CheckpointError(f'{place}: must be an object, got {type(config).__name__}')
     return RunDirectory(path, config)
+
+
+def _write_config(path: Path, config: JsonObject) -> None:
+    with whole_file(path / CONFIG) as place:
+        place.write_text(f'{json.dumps(config, indent=2)}\n', encoding='utf-8')
