@@ -16,6 +16,8 @@ from structrl_ros.cli.timeline import Timeline
 from structrl_ros.cli.up import new_run_directory
 from structrl_ros.errors import SimulationError
 from structrl_ros.errors import StructRLError
+from structrl_ros.models.checkpoint import read_config
+from structrl_ros.nodes.policies import shipped_checkpoint
 from structrl_ros.nodes.task_client import Outcome
 from structrl_ros.nodes.task_client import TaskClient
 from structrl_ros.params.graph import load_graph
@@ -46,7 +48,8 @@ def run_demo(request: DemoRequest, console: Console) -> int:
     """
     began = time.monotonic()
     directory = new_run_directory(request.run_directory)
-    graph = load_graph('deploy', {**request.arguments, 'record': str(directory / 'bag')})
+    arguments = {**_pace(request.arguments), **request.arguments}
+    graph = load_graph('deploy', {**arguments, 'record': str(directory / 'bag')})
     timeline = Timeline(console)
     supervisor = Supervisor(
         graph.nodes,
@@ -67,6 +70,20 @@ def run_demo(request: DemoRequest, console: Console) -> int:
     _report(directory, outcome, console)
     console.print(f'[dim]{time.monotonic() - began:.0f} s in all[/]')
     return 0 if outcome.success else 1
+
+
+def _pace(arguments: Mapping[str, str]) -> dict[str, str]:
+    """Return the graph's `chunk_steps` for a policy that has a chunk length of its own.
+
+    Raises:
+        CheckpointError: If the checkpoint cannot be read.
+    """
+    if arguments.get('policy') not in {'flow', 'checkpoint'}:
+        return {}
+    folder = Path(arguments.get('checkpoint', ''))
+    if arguments['policy'] == 'flow':
+        folder = shipped_checkpoint(arguments['body'])
+    return {'chunk_steps': str(read_config(folder).chunk_length)}
 
 
 def _carry_out(
