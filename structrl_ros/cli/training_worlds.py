@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from structrl_ros.errors import ParameterError
@@ -28,15 +29,27 @@ def worlds_of(workers: int, ray: str) -> Worlds:
         from structrl_ros.training.body_worlds import world_maker
 
         if request.body == ROS:
+            if ray:
+                raise ParameterError('--ray: sim_nodes are driven from here; leave it out')
             return _through_topics(request)
-        return world_maker(
+        environments = request.settings.environments
+        if ray:
+            environments = -(-environments // max(1, workers))
+        maker = world_maker(
             request.body,
-            environments=request.settings.environments,
-            workers=workers,
+            environments=environments,
+            workers=1 if ray else workers,
             options=request.body_options,
         )
+        return partial(_on_ray, maker, ray, workers) if ray else maker
 
     return make
+
+
+def _on_ray(make_world: MakeWorld, address: str, actors: int) -> World:
+    from structrl_ros.training.ray_rollouts import RayWorkers
+
+    return RayWorkers(make_world, address=address, actors=actors)
 
 
 def _through_topics(request: RunRequest) -> MakeWorld:
