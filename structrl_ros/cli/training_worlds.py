@@ -53,19 +53,18 @@ def _on_ray(make_world: MakeWorld, address: str, actors: int) -> World:
 
 
 def _through_topics(request: RunRequest) -> MakeWorld:
-    """Drive sim_nodes that run already: `structrl up sim body:=twin lockstep:=true`."""
+    """Drive sim_nodes that run already: `structrl up sim body:=twin lockstep:=true`.
+
+    `body.namespaces` names them; the other options are those of the bodies that state vectors are
+    read off with, here.
+    """
     options = dict(request.body_options)
-    namespaces = options.pop('namespaces', '')
-    if options:
-        raise ParameterError(
-            f'body.{next(iter(options))}: sim_node has the options of the body; allowed here: '
-            'body.namespaces'
-        )
-    names = [n.strip() for n in str(namespaces).split(',')]
+    names = [n.strip() for n in str(options.pop('namespaces', '')).split(',')]
 
     def make() -> World:
         from structrl_ros.nodes.ros_world import RosWorld
+        from structrl_ros.sim.registry import make_body
 
-        return RosWorld(names)
+        return RosWorld(names, make_twin=partial(make_body, **options))
 
     return make
