@@ -10,6 +10,7 @@ import numpy as np
 from scipy import stats
 
 from structrl_ros.errors import ParameterError
+from structrl_ros.types import Float64
 
 #: Above this many divisions of the values into two groups, a permutation test draws some of them.
 MOST_DIVISIONS = 200_000
@@ -91,17 +92,17 @@ def permutation_p(first: Sequence[float], second: Sequence[float], *, seed: int 
     a, b = _checked(first), _checked(second)
     divisions = math.comb(len(a) + len(b), len(a))
 
-    def difference(x: np.ndarray, y: np.ndarray, axis: int = -1) -> np.ndarray:
-        return np.abs(x.mean(axis=axis) - y.mean(axis=axis))
+    def difference(x: Float64, y: Float64, axis: int = -1) -> Float64:
+        return np.asarray(np.abs(x.mean(axis=axis) - y.mean(axis=axis)))
 
     found = stats.permutation_test(
         (a, b),
         difference,
         permutation_type='independent',
         alternative='greater',
-        n_resamples=np.inf if divisions <= MOST_DIVISIONS else 10_000,
+        n_resamples=divisions if divisions <= MOST_DIVISIONS else 10_000,
         vectorized=True,
-        random_state=np.random.default_rng(seed),
+        rng=np.random.default_rng(seed),
     )
     return float(found.pvalue)
 
@@ -121,7 +122,7 @@ def fisher_p(first: int, first_of: int, second: int, second_of: int) -> float:
     for count, trials in ((first, first_of), (second, second_of)):
         if trials < 1 or not 0 <= count <= trials:
             raise ParameterError(f'{count} successes of {trials}; allowed: 0 <= successes <= n')
-    table = [[first, first_of - first], [second, second_of - second]]
+    table = np.array([[first, first_of - first], [second, second_of - second]])
     return float(stats.fisher_exact(table).pvalue)
 
 
@@ -135,7 +136,7 @@ def overlaps(first: Sequence[float], second: Sequence[float]) -> bool:
     return bool(a.min() <= b.max() and b.min() <= a.max())
 
 
-def _checked(values: Sequence[float]) -> np.ndarray:
+def _checked(values: Sequence[float]) -> Float64:
     found = np.asarray(values, dtype=np.float64)
     if found.ndim != 1 or not len(found) or not np.isfinite(found).all():
         raise ParameterError(f'values {list(values)}; allowed: one finite number or more')
