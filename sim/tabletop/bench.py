@@ -16,12 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from structrl_ros.control.rotations import difference
 from structrl_ros.sim.tabletop.body import TabletopBody
-from structrl_ros.sim.tabletop.mjcf.robot import TCP
 from structrl_ros.sim.tabletop.mjcf.scene import Physics
 from structrl_ros.sim.tabletop.task_files import tasks
-from structrl_ros.types import Float64
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +42,6 @@ class ExpertScore:
     longest: int
     failed: tuple[tuple[int, tuple[str, ...]], ...]
     episode_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class Creep:
-    """How far a thing has moved (m) and turned (rad) in the fingers, and whether they hold it."""
-
-    metres: float
-    radians: float
-    is_held: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,37 +102,6 @@ def measure_expert(
         failed=tuple(failed),
         episode_s=spent / episodes,
     )
-
-
-def measure_creep(
-    thing: str, *, first: int = 1000, steps: int = 60, physics: Physics | None = None
-) -> Creep:
-    """Take a thing of `two_in_basket`, shake it for some steps, and see how it moved in the hand.
-
-    Args:
-        thing: 'cheese_1' (a box) or 'lemon_1' (a sphere).
-        first: Seed and initial state.
-        steps: Of shaking with random actions.
-        physics: Settings; None for those that grasps need.
-    """
-    body = TabletopBody(physics=physics)
-    body.reset('two_in_basket', first, first)
-    slot = [o.name for o in body.task.objects].index(thing)
-    while not (body.view.held[0, slot] and body.view.tcp[0, 2] > 0.2):
-        body.step(body.expert_action())
-    before = _in_hand(body, thing)
-    random = np.random.default_rng(0)
-    for _ in range(steps):
-        action = body.hold_action()
-        action[:3] = 0.8 * random.uniform(-1.0, 1.0, 3)
-        action[5] = 0.3 * random.uniform(-1.0, 1.0)
-        if body.view.tcp[0, 2] < 0.15:
-            action[2] = abs(action[2])
-        body.step(action)
-    translation, rotation = difference(before, _in_hand(body, thing))
-    is_held = bool(body.view.held[0, slot])
-    body.close()
-    return Creep(float(np.linalg.norm(translation)), float(np.linalg.norm(rotation)), is_held)
 
 
 def measure_rate(task: str, *, steps: int = 300) -> StepRate:
@@ -211,15 +168,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for size in (64, 128, 224) if chosen.rates else ():
         sys.stdout.write(f'| {size} px | {measure_picture(size):.0f} ms |\n')
     return 0
-
-
-def _in_hand(body: TabletopBody, thing: str) -> Float64:
-    """Return the transform of a thing to the tool, shape (4, 4)."""
-    tool, pose = np.eye(4), np.eye(4)
-    site, moved = body.data.site(TCP), body.data.body(thing)
-    tool[:3, :3], tool[:3, 3] = site.xmat.reshape(3, 3), site.xpos
-    pose[:3, :3], pose[:3, 3] = moved.xmat.reshape(3, 3), moved.xpos
-    return np.asarray(np.linalg.inv(tool) @ pose)
 
 
 def _cpu_seconds(call: Callable[[], object]) -> float:
