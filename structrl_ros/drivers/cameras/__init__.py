@@ -1,0 +1,1 @@
+"""Cameras behind `ports.Camera`, and the thread that keeps one of them alive."""
