@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 from structrl_ros.errors import ParameterError
 from structrl_ros.types import Float64
@@ -45,6 +44,8 @@ def mean_estimate(values: Sequence[float], confidence: float = 0.95) -> Estimate
     if len(found) == 1:
         return Estimate(mean, None, None)
     error = float(found.std(ddof=1)) / math.sqrt(len(found))
+    from scipy import stats
+
     half = error * float(stats.t.ppf(0.5 + confidence / 2.0, len(found) - 1))
     return Estimate(mean, mean - half, mean + half)
 
@@ -70,6 +71,8 @@ def difference_estimate(
     if error == 0.0:
         return Estimate(difference, difference, difference)
     freedom = error**4 / sum(p**2 / (len(v) - 1) for p, v in zip(parts, (a, b), strict=True))
+    from scipy import stats
+
     half = error * float(stats.t.ppf(0.5 + confidence / 2.0, freedom))
     return Estimate(difference, difference - half, difference + half)
 
@@ -94,6 +97,8 @@ def permutation_p(first: Sequence[float], second: Sequence[float], *, seed: int 
 
     def difference(x: Float64, y: Float64, axis: int = -1) -> Float64:
         return np.asarray(np.abs(x.mean(axis=axis) - y.mean(axis=axis)))
+
+    from scipy import stats
 
     found = stats.permutation_test(
         (a, b),
@@ -123,6 +128,8 @@ def fisher_p(first: int, first_of: int, second: int, second_of: int) -> float:
         if trials < 1 or not 0 <= count <= trials:
             raise ParameterError(f'{count} successes of {trials}; allowed: 0 <= successes <= n')
     table = np.array([[first, first_of - first], [second, second_of - second]])
+    from scipy import stats
+
     return float(stats.fisher_exact(table).pvalue)
 
 
