@@ -89,7 +89,7 @@ class TaskClient:
         self._watch = watch or (lambda: None)
         self._episode: Episode | None = None
         self._context = Context()
-        rclpy.init(context=self._context, signal_handler_options=SignalHandlerOptions.NO)
+        rclpy.init(args=[], context=self._context, signal_handler_options=SignalHandlerOptions.NO)
         self._node = rclpy.create_node(
             'task_client', namespace=namespace or None, context=self._context
         )
