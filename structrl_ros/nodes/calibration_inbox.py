@@ -55,7 +55,7 @@ class CalibrationInbox:
             topics.DIAGNOSTICS: self._take_health,
         }
         self._context = Context()
-        rclpy.init(context=self._context)
+        rclpy.init(args=[], context=self._context)
         self._node = rclpy.create_node(
             'calibration_capture', context=self._context, namespace=namespace or None
         )
