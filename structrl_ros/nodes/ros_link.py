@@ -33,6 +33,7 @@ class RosLink:
         self._tracked = tracked
         self._context = Context()
         rclpy.init(
+            args=[],
             context=self._context,
             domain_id=domain_id,
             signal_handler_options=SignalHandlerOptions.NO,
