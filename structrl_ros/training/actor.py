@@ -43,10 +43,20 @@ class ActorReport:
     def metrics(self) -> Metrics:
         """Return the numbers for the log."""
         return {
+            'actor/skipped': 0.0,
             'actor/kl': self.kl if math.isfinite(self.kl) else None,
             'actor/clip_fraction': self.clip_fraction,
             'actor/rolled_back': float(self.is_rolled_back),
         }
+
+
+#: The numbers of an iteration in which the policy did not move.
+AT_REST: Metrics = {
+    'actor/skipped': 1.0,
+    'actor/kl': None,
+    'actor/clip_fraction': None,
+    'actor/rolled_back': 0.0,
+}
 
 
 class Actor:

@@ -16,6 +16,7 @@ from structrl_ros.errors import ParameterError
 from structrl_ros.ports import Body
 from structrl_ros.ports import StateBody
 from structrl_ros.ports import VectorWorld
+from structrl_ros.sim.registry import BODIES
 from structrl_ros.sim.registry import make_body
 from structrl_ros.sim.tabletop.experts.expert import expert_moves
 from structrl_ros.sim.tabletop.experts.motion import to_body
@@ -55,7 +56,12 @@ def world_maker(
         workers: Processes; 1: this one, 0: as many as there are cores. The twin, which is one
             array over its lanes, always stays in this one.
         options: Of the body.
+
+    Raises:
+        ParameterError: If there is no body of the name.
     """
+    if body not in BODIES:
+        raise ParameterError(f'unknown body {body!r}; known: {", ".join(BODIES)}')
     own = dict(options or {})
     processes = min(workers or len(os.sched_getaffinity(0)), environments)
     if body in VECTORISED:

@@ -15,6 +15,7 @@ from torch import Tensor
 from structrl_ros.learning.groups import group_advantages
 from structrl_ros.learning.truncation import truncate_failures
 from structrl_ros.models.policies.base import ChunkPolicy
+from structrl_ros.training.actor import AT_REST
 from structrl_ros.training.actor import Actor
 from structrl_ros.training.actor import ExtraLoss
 from structrl_ros.training.metrics_log import Metrics
@@ -91,12 +92,9 @@ class GrpoLearner:
         groups = np.arange(rollouts.episodes) // self.group_size
         scored = group_advantages(rewards.sum(axis=1), groups)
         teaching = scored.informative
-        metrics: Metrics = {
-            'actor/skipped': float(not teaching.any()),
-            'groups/skipped': float((~teaching).sum()) / self.group_size,
-        }
+        metrics: Metrics = {'groups/skipped': float((~teaching).sum()) / self.group_size}
         if not teaching.any():
-            return metrics
+            return {**AT_REST, **metrics}
         weights = self._mask(rollouts, scored.advantages)
         samples = chunk_samples(rollouts, teaching)
         # The mean over chunks is then that of sum_k w_k over the rollouts that teach.

@@ -21,6 +21,7 @@ from structrl_ros.learning.gae import Advantages
 from structrl_ros.learning.gae import estimate_advantages
 from structrl_ros.learning.groups import normalise_advantages
 from structrl_ros.models.policies.base import ChunkPolicy
+from structrl_ros.training.actor import AT_REST
 from structrl_ros.training.actor import Actor
 from structrl_ros.training.critic import Critic
 from structrl_ros.training.critic import CriticLearner
@@ -102,7 +103,7 @@ class PpoLearner:
             timeout=settings.timeout,
         )
         is_warmup = iteration < settings.warmup_iterations
-        metrics: Metrics = {'actor/skipped': 1.0}
+        metrics = dict(AT_REST)
         if not is_warmup and rewards.any():
             metrics = self._improve(samples, estimate.advantages)
         played = torch.from_numpy(samples.valid)
@@ -145,7 +146,7 @@ class PpoLearner:
     def _improve(self, samples: ChunkSamples, advantages: Float64) -> Metrics:
         weights = samples.take(normalise_advantages(advantages, samples.valid))
         report = self._actor.improve(samples, weights, self._random)
-        return {'actor/skipped': 0.0, **report.metrics()}
+        return report.metrics()
 
     def _look(self, rollouts: Rollouts) -> _Seen:
         elapsed = torch.from_numpy(rollouts.elapsed)
