@@ -12,6 +12,7 @@ NODES = (
     'sim_node',
     'recorder_node',
     'replayer_node',
+    'camera_node',
 )
 
 

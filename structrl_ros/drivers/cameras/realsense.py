@@ -20,6 +20,8 @@ from structrl_ros.ports import Clock
 
 #: What a recording ends in (librealsense 2.58 and newer; older ones end in .bag).
 RECORDINGS = ('.db3', '.bag')
+#: Part of a period that depth may lie from its picture.
+_SAME_FRAME = 0.75
 #: Milliseconds in a time stamp to nanoseconds.
 _MS = 1e6
 
@@ -139,7 +141,8 @@ class RealSenseCamera:
         if not color:
             raise StaleDataError(f'a frame of RealSense {self.name} has no picture')
         image = np.array(np.asanyarray(color.get_data()), dtype=np.uint8)
-        if self._align is not None and (measured := frames.get_depth_frame()):
+        measured = frames.get_depth_frame() if self._align is not None else None
+        if measured and self._is_of(measured, color):
             levels = np.asanyarray(measured.get_data())
             if abs(self._depth_mm - 1.0) > 1e-6:
                 levels = np.minimum(np.rint(levels * self._depth_mm), 65535.0)
@@ -154,6 +157,11 @@ class RealSenseCamera:
             number=int(color.get_frame_number()),
             host_clock=domain in (domains.global_time, domains.system_time),
         )
+
+    def _is_of(self, depth: Any, color: Any) -> bool:
+        """Whether depth was measured when the picture was taken, not a frame before or after."""
+        apart_ms = abs(depth.get_timestamp() - color.get_timestamp())
+        return bool(apart_ms * self._settings.rate_hz < 1000.0 * _SAME_FRAME)
 
     def _serial(self) -> str:
         """Return the serial number to open."""
