@@ -31,7 +31,8 @@ help:
 # LIBERO comes last: pip would complain at every later step of pins that it does not need.
 
 .PHONY: install
-install: $(STAMPS)/editable $(STAMPS)/libero-$(LIBERO) $(STAMPS)/torch-$(TORCH) $(STAMPS)/learning
+install: $(STAMPS)/editable $(STAMPS)/libero-$(LIBERO) $(STAMPS)/torch-$(TORCH) $(STAMPS)/learning \
+    $(STAMPS)/sensors
 
 $(STAMPS)/venv: requirements/system.sh
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; \
@@ -79,6 +80,12 @@ $(STAMPS)/learning: requirements/learning.txt requirements/learning-no-deps.txt 
 	@echo 'structrl: installing the libraries for training'
 	@$(PIP) install -q -r requirements/learning.txt -r requirements/core.txt
 	@$(PIP) install -q --no-deps -r requirements/learning-no-deps.txt
+	@touch $@
+
+$(STAMPS)/sensors: requirements/sensors.txt | $(STAMPS)/wheels-$(ROS_DISTRO_WHEELS) \
+    $(STAMPS)/libero-$(LIBERO)
+	@echo 'structrl: installing the libraries for cameras'
+	@$(PIP) install -q -r requirements/sensors.txt
 	@touch $@
 
 # --- use -----------------------------------------------------------------------------------

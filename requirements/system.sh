@@ -4,6 +4,7 @@
 set -u
 
 needed='gcc g++ make python3-venv python3-dev'
+cameras='libusb-1.0-0'
 rendering='libegl1 libegl-mesa0 libgl1 libgl1-mesa-dri libosmesa6'
 
 is_there() {
@@ -16,6 +17,7 @@ raise SystemExit(not os.path.exists(os.path.join(s.get_path("include"), "Python.
     libosmesa6) has_library libOSMesa.so.8 || has_library libOSMesa.so.6 ;;
     libegl1) has_library libEGL.so.1 ;;
     libgl1) has_library libGL.so.1 ;;
+    libusb-1.0-0) has_library libusb-1.0.so.0 ;;
     *) dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q 'install ok installed' ;;
     esac
 }
@@ -31,7 +33,7 @@ missing_of() {
 }
 
 PYTHON=${PYTHON:-python3}
-missing="$(missing_of "$needed")$(missing_of "$rendering")"
+missing="$(missing_of "$needed")$(missing_of "$rendering")$(missing_of "$cameras")"
 [ -z "$missing" ] && exit 0
 
 if ! command -v apt-get >/dev/null 2>&1; then
