@@ -57,24 +57,33 @@ class BodyInbox:
         self._requests.put(request)
         self._bell.trigger()
 
-    def get(self, wait_s: float) -> Action | None:
-        """Return what is to be done next, None if nothing came within the time."""
-        action = self._poll()
+    def get(self, wait_s: float, *, with_chunks: bool = True) -> Action | None:
+        """Return what is to be done next, None if nothing came within the time.
+
+        Args:
+            wait_s: Longest time to wait, seconds; 0 only looks.
+            with_chunks: Whether chunks are taken, too; without, they wait. To ask for one costs
+                as much as a small step of a world.
+        """
+        action = self._request() or (self._chunk() if with_chunks else None)
         end = time.monotonic() + wait_s
         while action is None and wait_s > 0.0:
             self._wait_set.clear_entities()
-            self._wait_set.add_subscription(self._subscription.handle)
+            if with_chunks:
+                self._wait_set.add_subscription(self._subscription.handle)
             self._wait_set.add_guard_condition(self._bell.handle)
             self._wait_set.wait(round(1e9 * wait_s))
-            action = self._poll()
+            action = self._request() or (self._chunk() if with_chunks else None)
             wait_s = end - time.monotonic()
         return action
 
-    def _poll(self) -> Action | None:
+    def _request(self) -> Action | None:
         try:
             return self._requests.get_nowait() or (lambda: None)
         except queue.Empty:
-            pass
+            return None
+
+    def _chunk(self) -> Action | None:
         subscription = self._subscription
         taken = subscription.handle.take_message(subscription.msg_type, subscription.raw)
         return None if taken is None else lambda: self.heard(taken[0])

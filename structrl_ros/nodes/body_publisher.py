@@ -57,6 +57,7 @@ class BodyPublisher:
                 event_callbacks=PublisherEventCallbacks(use_default_callbacks=False),
             )
         self._roles = roles
+        self._counts: dict[str, int] = {}
         self._clock_ns = 0
 
     def wanted_roles(self) -> tuple[str, ...]:
@@ -74,9 +75,10 @@ class BodyPublisher:
         return any(self._count(topic) for topic in _ARM)
 
     def readers(self) -> dict[str, int]:
-        """Return the number of subscribers of each topic that is not latched."""
+        """Count, and return, the subscribers of each topic that is not latched."""
         images = [topics.image_topic(role) for role in self._roles]
         loose = [topics.CLOCK, *_ARM, topics.PREDICATES, topics.PRIVILEGED_STATE, *images]
+        self._counts = {}
         return {topic: self._count(topic) for topic in loose}
 
     def clock(self, now_ns: int) -> None:
@@ -127,7 +129,11 @@ class BodyPublisher:
             self.episode(result.end)
 
     def _count(self, topic: str) -> int:
-        return int(self._publishers[topic].get_subscription_count())
+        """Return the number of subscribers when `readers` was last asked for, or now."""
+        count = self._counts.get(topic)
+        if count is None:
+            count = self._counts[topic] = int(self._publishers[topic].get_subscription_count())
+        return count
 
     def _send(self, topic: str, message: Any) -> None:
         self._publishers[topic].publish(message)

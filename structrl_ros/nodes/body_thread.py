@@ -173,15 +173,18 @@ class BodyThread:
             self._greet()
             return
         wait_s = 0.0 if self._lockstep else self.pacer.wait_s(time.monotonic())
-        if self._serve(wait_s):
+        if self._serve(wait_s, with_chunks=not self._lockstep):
             return
         if not self._lockstep:
             self.pacer.ticked(time.monotonic())
         self._advance()
 
-    def _serve(self, wait_s: float) -> bool:
-        """Do one request of the inbox, waiting for it; return whether there was one."""
-        action = self._inbox.get(wait_s)
+    def _serve(self, wait_s: float, *, with_chunks: bool = True) -> bool:
+        """Do one request of the inbox, waiting for it; return whether there was one.
+
+        In lock-step a chunk that comes while another one runs waits for its end.
+        """
+        action = self._inbox.get(wait_s, with_chunks=with_chunks)
         if action is None:
             return False
         action()

@@ -4,6 +4,7 @@ import json
 import signal
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ pytest.importorskip('structrl_msgs')
 pytest.importorskip('torch')
 sys.path.insert(0, str(Path(__file__).parent))
 
+import torch  # noqa: E402
 from body_harness import Client  # noqa: E402
 from body_harness import domain  # noqa: E402
 from body_harness import end_node  # noqa: E402
@@ -25,17 +27,22 @@ from scripted_chunk_policy import ScriptedPolicy  # noqa: E402
 
 from structrl_ros.cli.score import score_document  # noqa: E402
 from structrl_ros.errors import SimulationError  # noqa: E402
+from structrl_ros.models.policies.flow import FlowConfig  # noqa: E402
+from structrl_ros.models.policies.registry import make_policy  # noqa: E402
 from structrl_ros.nodes.ros_world import RosWorld  # noqa: E402
 from structrl_ros.ports import VectorWorld  # noqa: E402
 from structrl_ros.recording.bag_reader import BagReader  # noqa: E402
 from structrl_ros.rewards.structured import StructuredReward  # noqa: E402
+from structrl_ros.sim.registry import make_body  # noqa: E402
 from structrl_ros.subtasks.decomposition import Decomposition  # noqa: E402
 from structrl_ros.subtasks.decomposition import GroundedSubtask  # noqa: E402
 from structrl_ros.subtasks.decomposition import Provenance  # noqa: E402
 from structrl_ros.subtasks.paid_plan import paid_subtasks  # noqa: E402
 from structrl_ros.subtasks.tracker import Tracker  # noqa: E402
 from structrl_ros.subtasks.tracker import TrackerSettings  # noqa: E402
+from structrl_ros.training.body_worlds import world_maker  # noqa: E402
 from structrl_ros.training.lanes import LaneWorld  # noqa: E402
+from structrl_ros.training.pool_world import PoolWorld  # noqa: E402
 from structrl_ros.training.reward_configurations import REWARDS  # noqa: E402
 from structrl_ros.training.reward_source import StructuredRewards  # noqa: E402
 from structrl_ros.training.reward_source import trace_document  # noqa: E402
@@ -203,6 +210,29 @@ def test_a_body_that_dies_or_does_not_wait_is_one_line():
                     world.run_chunk(STILL, ALL)
     finally:
         end_node(process)
+
+
+@pytest.mark.parametrize(
+    'name', ['twin', pytest.param('tabletop', marks=pytest.mark.sim)]
+)
+def test_a_network_plays_the_same_episodes_in_every_kind_of_world(name):
+    number = domain(name)
+    process = start_node('sim_node', number, body=name, lockstep=True)
+    here = world_maker(name, environments=3, workers=1)()
+    torch.manual_seed(0)
+    config = FlowConfig(feature_names=here.spec.feature_names, chunk_length=5)
+    policy = make_policy(config)
+    starts = [EpisodeStart('pack_lunch', seed, seed) for seed in range(4)]
+    options = {'seed': 1, 'iteration': 0, 'explore': True, 'max_chunks': 12}
+    reference = collect(policy, here, starts, **options)
+    bodies = partial(make_body, name)
+    with PoolWorld(bodies, lanes=2, workers=2) as world:
+        assert_equal(collect(policy, world, starts, **options), reference)
+    try:
+        with RosWorld(domain_id=number) as world:
+            assert_equal(collect(policy, world, starts, **options), reference)
+    finally:
+        assert end_node(process)[0] == 0
 
 
 class Ledger(Client):
