@@ -14,6 +14,7 @@ ROS_DISTRO_WHEELS ?= jazzy
 VENV ?= .venv
 COLCON_VENV ?= .venv-colcon
 COLCON_DIR ?= build/colcon
+FRANKA_SIM_VENV ?= .venv-franka-sim
 WORKERS ?= 2
 
 BIN := $(VENV)/bin
@@ -139,6 +140,18 @@ $(COLCON_VENV)/.stamp: requirements/system.sh requirements/colcon.txt requiremen
 	@$(COLCON_VENV)/bin/python -m pip install -q --upgrade 'pip>=24' 'setuptools<80'
 	@$(COLCON_VENV)/bin/python -m pip install -q -r requirements/core.txt \
 	  -r requirements/ros-jazzy.txt -r requirements/colcon.txt
+	@touch $@
+
+# A simulated Franka controller: a virtual environment of its own (it pins an old numpy), and the
+# tests that drive it over the real network protocol.
+.PHONY: franka-sim
+franka-sim: install $(FRANKA_SIM_VENV)/.stamp
+	@$(BIN)/pytest -m 'hardware_sim and not slow' test/drivers
+
+$(FRANKA_SIM_VENV)/.stamp: requirements/franka.txt requirements/franka-sim.txt
+	@$(PIP) install -q -r requirements/franka.txt
+	@test -x $(FRANKA_SIM_VENV)/bin/python || $(PYTHON) -m venv $(FRANKA_SIM_VENV)
+	@$(FRANKA_SIM_VENV)/bin/python -m pip install -q -r requirements/franka-sim.txt
 	@touch $@
 
 .PHONY: licences

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from structrl_ros.control.action_limiter import ActionLimiter
+from structrl_ros.control.arm_clock import ArmClock
 from structrl_ros.control.episode_results import ChunkResult
 from structrl_ros.control.episode_results import ResetResult
 from structrl_ros.control.limits import Limits
@@ -37,12 +38,22 @@ class EpisodeRunner:
     as a truncated chunk, so that no executed action is missing in the ledger.
     """
 
-    def __init__(self, body: Body, *, limiter: ActionLimiter | None = None) -> None:
-        """Take a body without a scene; `limiter` stands between every action and the body."""
+    def __init__(
+        self,
+        body: Body,
+        *,
+        limiter: ActionLimiter | None = None,
+        clock: ArmClock | None = None,
+    ) -> None:
+        """Take a body without a scene; `limiter` stands between every action and the body.
+
+        A simulated body makes its own time; a real one follows `clock`.
+        """
         self._body = body
         self._limiter = limiter
         self._period_ns = round(1e9 / body.spec.control_rate_hz)
-        self._now_ns = START_NS
+        self._clock = clock
+        self._now_ns = START_NS if clock is None else clock.start_ns()
         self._episode: Episode | None = None
         self._info: TaskInfo | None = None
         self._executed: list[Float32] = []
@@ -100,7 +111,8 @@ class EpisodeRunner:
             open_chunk = self.close_chunk(is_aborted=True) if self.in_chunk else None
             end_before = self._end('reset')
         number = 1 if self._episode is None else self._episode.episode + 1
-        self._now_ns += 0 if self._episode is None else self._period_ns
+        if self._episode is not None:
+            self._tick()
         self._info = info
         self._clear()
         self._chunk = self._step = 0
@@ -219,11 +231,17 @@ class EpisodeRunner:
             place = self._body.proprioception(self._now_ns).ee_pose[:3] if has_box else None
             action = limiter.limit(action, place)
         outcome = self._body.step(action)
-        self._now_ns += self._period_ns
+        self._tick()
         if not self._ended:
             self._truth = [a or b for a, b in zip(self._truth, outcome.values, strict=True)]
             self._success = self._success or outcome.success
         return action
+
+    def _tick(self) -> None:
+        clock = self._clock
+        self._now_ns = (
+            self._now_ns + self._period_ns if clock is None else clock.next_ns(self._now_ns)
+        )
 
     def _clear(self) -> None:
         self._executed = []

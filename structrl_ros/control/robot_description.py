@@ -66,6 +66,7 @@ class RobotDescription:
         translation: Cartesian limits of the vendor.
         rotation: Cartesian limits of the vendor.
         effort: Largest joint torques, Nm, shape (J,).
+        armature: Estimated inertia of motor and gear at each joint, kg m^2, shape (J,).
         links: Estimated bodies of the J links, then of the hand.
         ready: A posture far from all limits, rad, shape (J,).
         sources: Where each part of the data comes from.
@@ -80,6 +81,7 @@ class RobotDescription:
     translation: CartesianLimits
     rotation: CartesianLimits
     effort: Float64
+    armature: Float64
     links: tuple[Link, ...]
     ready: Float64
     sources: Mapping[str, str]
@@ -122,6 +124,7 @@ def load_robot(name: str) -> RobotDescription:
         translation=CartesianLimits(**data['cartesian']['translation']),
         rotation=CartesianLimits(**data['cartesian']['rotation']),
         effort=_column(joints, 'effort'),
+        armature=_column(joints, 'armature'),
         links=tuple(_link(x) for x in (*(joint['link'] for joint in joints), data['hand'])),
         ready=np.array(data['ready'], dtype=np.float64),
         sources=data['sources'],

@@ -1,8 +1,8 @@
 """A MuJoCo model of an arm without any mesh, written from its description.
 
 It is what the simulated Franka controller needs (joints `PREFIXjoint1..7`, bodies
-`PREFIXlink1..7` with inertia) and what tests compare the kinematics with. The inertias are the
-description's estimates.
+`PREFIXlink1..7` with inertia, the flange as `PREFIXlink8`) and what tests compare the kinematics
+with. The inertias are the description's estimates.
 """
 
 from __future__ import annotations
@@ -16,9 +16,6 @@ from structrl_ros.control.robot_description import Link
 from structrl_ros.control.robot_description import RobotDescription
 from structrl_ros.control.rotations import pose_from_transform
 from structrl_ros.types import Float64
-
-#: Added to the diagonal of the joints' inertia, kg m^2: motor and gear, estimates.
-ARMATURE = 0.1
 
 
 def mjcf(robot: RobotDescription, *, prefix: str | None = None, tool: str = 'hand') -> str:
@@ -49,10 +46,12 @@ def mjcf(robot: RobotDescription, *, prefix: str | None = None, tool: str = 'han
             name=f'{prefix}{name}',
             axis='0 0 1',
             range=_text([robot.limits.position_low[number], robot.limits.position_high[number]]),
-            armature=f'{ARMATURE:g}',
+            armature=f'{robot.armature[number]:g}',
         )
         _shape(body, robot.links[number])
-    flange = SubElement(body, 'body', {'name': f'{prefix}flange', **_pose(robot.flange)})
+    flange = SubElement(
+        body, 'body', {'name': f'{prefix}link{len(robot.joint_names) + 1}', **_pose(robot.flange)}
+    )
     _inertial(flange, robot.links[-1])
     _shape(flange, robot.links[-1])
     SubElement(flange, 'site', {'name': f'{prefix}ee', **_pose(robot.tool(tool))})

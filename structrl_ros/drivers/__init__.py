@@ -1,0 +1,1 @@
+"""Drivers: arms, cameras and input devices, with the vendors' packages inside."""
