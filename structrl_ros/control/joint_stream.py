@@ -34,8 +34,9 @@ STILL_VELOCITY = 1e-6
 STILL_ACCELERATION = 1e-4
 #: Times that differ by less are one, seconds.
 INSTANT_S = 1e-9
-#: Positions that differ by less are one, rad: an arm reports its reference rounded.
-SAME_POSITION = 1e-6
+#: Positions that differ by less are one, rad: an arm reports its reference in single precision.
+#: Three times this over the cube of a millisecond is a jerk that the vendor still allows.
+SAME_POSITION = 3e-7
 #: Seconds that planning may be spread over; for as long an arm that lost commands coasts.
 PLANNING_S = 0.008
 
