@@ -107,7 +107,7 @@ def stack():
 
 
 def ready(stack):
-    stack.wait(lambda: stack.arm.state() is not None, 'state')
+    stack.wait(lambda: stack.arm.age_s < 0.1, 'young state')
     assert np.allclose(stack.arm.state().position, ROBOT.ready), 'by name, whatever the order'
 
 
