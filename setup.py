@@ -13,6 +13,7 @@ NODES = (
     'recorder_node',
     'replayer_node',
     'camera_node',
+    'arm_node',
 )
 
 
@@ -35,6 +36,7 @@ setup(
     package_data={
         NAME: ['py.typed'],
         f'{NAME}.models.vlm': ['prompts/*.txt'],
+        f'{NAME}.models.checkpoints': ['*/*'],
         f'{NAME}.sim': ['**/*.yaml', '**/*.json'],
         f'{NAME}.plan': ['*.yaml'],
         f'{NAME}.training': ['configs/*.yaml'],
