@@ -77,9 +77,11 @@ $(STAMPS)/torch-$(TORCH): $(STAMPS)/wheels-$(ROS_DISTRO_WHEELS) requirements/tor
 	@touch $@
 
 $(STAMPS)/learning: requirements/learning.txt requirements/learning-no-deps.txt \
+    requirements/export.txt \
     | $(STAMPS)/torch-$(TORCH) $(STAMPS)/libero-$(LIBERO)
 	@echo 'structrl: installing the libraries for training'
-	@$(PIP) install -q -r requirements/learning.txt -r requirements/core.txt
+	@$(PIP) install -q -r requirements/learning.txt -r requirements/export.txt \
+	  -r requirements/core.txt
 	@$(PIP) install -q --no-deps -r requirements/learning-no-deps.txt
 	@touch $@
 

@@ -21,6 +21,7 @@ PURPOSES = {
     'ros-jazzy': 'run (ROS 2)',
     'libero': 'simulator, optional',
     'libero-no-deps': 'simulator, optional',
+    'export': 'export and import of data sets, optional',
     'dev': 'development',
 }
 

@@ -81,3 +81,7 @@ class CalibrationError(StructRLError):
 
 class ArmError(StructRLError):
     """An arm is missing, refused, or stopped by itself."""
+
+
+class DatasetError(StructRLError):
+    """A data set of demonstrations is missing, cut, of another version or another layout."""

@@ -10,9 +10,12 @@ from rich.console import Console
 from rich.table import Table
 
 from structrl_ros.cli.bag import bag
+from structrl_ros.cli.bench_learning import bench_learning
 from structrl_ros.cli.calibrate import calibrate
 from structrl_ros.cli.decompose import decompose
 from structrl_ros.cli.evaluate import evaluate
+from structrl_ros.cli.export import export
+from structrl_ros.cli.export import importer
 from structrl_ros.cli.train import train
 from structrl_ros.errors import StructRLError
 
@@ -28,8 +31,11 @@ app = typer.Typer(
 bench = typer.Typer(
     no_args_is_help=True, help='Measure: every number in the docs comes from here.'
 )
+bench.command('learning')(bench_learning)
 app.add_typer(bench, name='bench')
 app.add_typer(bag, name='bag')
+app.add_typer(export, name='export')
+app.add_typer(importer, name='import')
 app.add_typer(calibrate, name='calibrate')
 app.add_typer(train, name='train')
 app.add_typer(evaluate, name='evaluate')
