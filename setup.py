@@ -42,6 +42,7 @@ setup(
         f'{NAME}.training': ['configs/*.yaml'],
         f'{NAME}.control': ['robots/*.json'],
         f'{NAME}.recording': ['*.html'],
+        f'{NAME}.training.experiments': ['*.html'],
     },
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{NAME}']),
