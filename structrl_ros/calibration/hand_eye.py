@@ -7,7 +7,7 @@ held by the gripper.
 
 Park and Shah are written out here, so that they need no OpenCV (OpenCV 5 has neither in Python).
 Andreff's and Li's methods are left out: with the noise of real pictures their translation is
-wrong by centimetres (docs/calibration.md).
+wrong by a centimetre and more (docs/calibration.md).
 """
 
 from __future__ import annotations
