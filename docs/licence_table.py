@@ -22,6 +22,7 @@ PURPOSES = {
     'libero': 'simulator, optional',
     'libero-no-deps': 'simulator, optional',
     'export': 'export and import of data sets, optional',
+    'sensors': 'cameras, optional',
     'dev': 'development',
 }
 
