@@ -79,7 +79,22 @@ def _write(
     writer = DatasetWriter(
         folder, features, fps=shape.rate_hz, robot=', '.join(bodies), codec=request.codec
     )
-    report = ExportReport(folder, cameras=roles)
+    try:
+        report = _fill(writer, sources, roles)
+        own = {'action_space': shape.action_space, 'stale': 'fill' if request.fill else 'refuse'}
+        writer.close({OWN_KEY: own})
+    except BaseException:
+        writer.abandon()
+        raise
+    write_card(folder, writer, [s.reader.path for s in sources], report.successes, own)
+    return report
+
+
+def _fill(
+    writer: DatasetWriter, sources: Sequence[Source], roles: tuple[str, ...]
+) -> ExportReport:
+    """Write the episodes of all bags, in order."""
+    report = ExportReport(writer.root, cameras=roles)
     for source in sources:
         streams = {
             role: PictureStream(source.reader, source.signals.cameras[role].topic)
@@ -104,10 +119,7 @@ def _write(
                     f'{name}: the body stood still {episode.pauses} times, '
                     f'{episode.pause_s:.2f} s in all; these are no frames'
                 )
-    own = {'action_space': shape.action_space, 'stale': 'fill' if request.fill else 'refuse'}
-    writer.close({OWN_KEY: own})
     report.episodes, report.frames = len(writer.episodes), writer.frames
-    write_card(folder, writer, [s.reader.path for s in sources], report.successes, own)
     return report
 
 

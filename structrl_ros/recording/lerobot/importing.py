@@ -154,7 +154,7 @@ class _Bag:
 
     def __init__(self, writer: BagWriter, clock: _Clock, source: Source) -> None:
         self._writer, self._clock, self._source = writer, clock, source
-        self._free_ns = START_NS
+        self._free_ns, self._told_ns = START_NS, 0
         writer.add_topic('/clock', 'rosgraph_msgs/msg/Clock', TopicQos(reliable=False, depth=1))
         for kind, (topic, qos) in _TOPICS.items():
             writer.add_topic(topic, f'structrl_msgs/msg/{kind.__name__}', qos)
@@ -210,8 +210,8 @@ class _Bag:
         return self._source
 
     def _move(self, now_ns: int) -> None:
-        if now_ns > self._clock.now_ns or now_ns == START_NS:
-            self._clock.now_ns = now_ns
+        if now_ns > self._told_ns:
+            self._clock.now_ns = self._told_ns = now_ns
             self._writer.write('/clock', encode_clock(now_ns))
 
     def _put(self, value: Encodable) -> None:

@@ -71,7 +71,8 @@ class VideoWriter:
         """Return where the frames since the last call lie, and close a file that is full."""
         span = Span(self._place, self._first / self._fps, self._frames / self._fps)
         self._first = self._frames
-        if self._path().stat().st_size >= VIDEO_FILE_BYTES:
+        path = self._path()  # an encoder that looks ahead has not written anything yet
+        if path.is_file() and path.stat().st_size >= VIDEO_FILE_BYTES:
             self.close()
             self._place = self._place.next()
         return span

@@ -141,11 +141,15 @@ class DatasetWriter:
         self.frames += length
         self.episodes.append(row)
 
-    def close(self, extra: Mapping[str, Any]) -> dict[str, Statistics]:
-        """Finish all files; `extra` goes into `info.json`. Returns the statistics."""
+    def abandon(self) -> None:
+        """Close the open files of a dataset that is given up."""
         self._close_data()
         for video in self._videos.values():
             video.close()
+
+    def close(self, extra: Mapping[str, Any]) -> dict[str, Statistics]:
+        """Finish all files; `extra` goes into `info.json`. Returns the statistics."""
+        self.abandon()
         for row in self.episodes:
             row |= {'meta/episodes/chunk_index': 0, 'meta/episodes/file_index': 0}
         path = self.root / EPISODES_PATH.format(chunk_index=0, file_index=0)
