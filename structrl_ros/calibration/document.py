@@ -65,6 +65,14 @@ def write_calibration(path: Path, result: Calibration, rig: Rig, date: str) -> N
     Raises:
         CalibrationError: If it cannot be written.
     """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_yaml(path, _document(result, rig, date), HEADING)
+    except OSError as error:
+        raise CalibrationError(f'{path}: {error.strerror or error}') from None
+
+
+def _document(result: Calibration, rig: Rig, date: str) -> dict[str, Any]:
     carrier, anchor = calibration_frames(rig)
     quality, noise = result.quality, result.noise
     document = {
@@ -100,11 +108,7 @@ def write_calibration(path: Path, result: Calibration, rig: Rig, date: str) -> N
             'arm_mm': _round(noise.arm_mm),
             'arm_deg': _round(noise.arm_deg),
         }
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_yaml(path, document, HEADING)
-    except OSError as error:
-        raise CalibrationError(f'{path}: {error.strerror or error}') from None
+    return document
 
 
 def read_calibration(path: Path) -> CalibrationFile:
