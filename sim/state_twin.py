@@ -53,6 +53,9 @@ class StateTwin:
     def observe(self, observation: Observation) -> Float32:
         """Return the state vector of an observation, shape (F,).
 
+        Actions that are on their way (`Observation.committed`) are played in the twin first, so
+        that what is decided on the vector follows them.
+
         Raises:
             StaleDataError: If the observation has no simulator state.
         """
@@ -60,7 +63,12 @@ class StateTwin:
             raise StaleDataError(
                 'this policy needs the simulator state (topic privileged/state), got none'
             )
-        return self.features(observation.simulator)
+        vector = self.features(observation.simulator)
+        if observation.committed is None or not len(observation.committed):
+            return vector
+        for action in observation.committed:
+            self._body.step(action)
+        return self._body.features()
 
     def place(self, task: str, seed: int, initial_state: int) -> None:
         """Build a scene, unless it is the present one."""

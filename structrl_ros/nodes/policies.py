@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -102,7 +103,8 @@ def _make_expert(parameters: PolicyParameters, body: str) -> Policy:
 class LearnedPolicy:
     """A checkpoint that acts on a body; one that sees state vectors reads them off a twin.
 
-    Such a policy is privileged: its body must be a simulated one that tells a state vector.
+    Such a policy is privileged: its body must be a simulated one that tells a state vector. The
+    twin plays what is on its way already, so that its chunks continue from there in real time.
     """
 
     def __init__(self, folder: Path, body: str) -> None:
@@ -132,7 +134,9 @@ class LearnedPolicy:
             measured=card.measured,
             trained_by=card.trained_by,
         )
-        self.spec: PolicySpec = self._policy.spec
+        self.spec: PolicySpec = dataclasses.replace(
+            self._policy.spec, continues=self._twin is not None
+        )
 
     def reset(self, episode: Episode) -> None:
         """Build the twin's scene, and begin the policy's noise anew."""

@@ -61,6 +61,22 @@ def test_checkpoint_acts_on_the_features_of_the_twin(tmp_path, runner):
     policy.close()
 
 
+def test_chunk_continues_from_the_actions_on_their_way(tmp_path, runner):
+    folder = save(tmp_path / 'policy', make_body('twin').feature_names)
+    policy, ahead = LearnedPolicy(folder, 'twin'), LearnedPolicy(folder, 'twin')
+    rows = np.full((2, 7), 0.5, dtype=np.float32)
+    now = dataclasses.replace(runner.observe(privileged=True), committed=rows)
+    for each in (policy, ahead):
+        each.reset(runner.episode)
+    continued = policy.act(now, NOTHING, '')
+    for row in rows:
+        runner.step(row)
+    assert policy.spec.continues
+    np.testing.assert_array_equal(
+        continued, ahead.act(runner.observe(privileged=True), NOTHING, '')
+    )
+
+
 def test_checkpoint_of_other_features_is_refused_in_one_line(tmp_path):
     folder = save(tmp_path / 'policy', ('one', 'two'))
     with pytest.raises(CheckpointError, match='features differ: 2 entries, allowed'):
