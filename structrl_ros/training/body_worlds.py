@@ -30,7 +30,6 @@ from structrl_ros.training.demonstrating import WorldDemonstrator
 from structrl_ros.training.lanes import LaneWorld
 from structrl_ros.training.planned_demonstrator import PlannedDemonstrator
 from structrl_ros.training.pool_world import PoolWorld
-from structrl_ros.training.sft import Demonstrator
 from structrl_ros.types import Float32
 
 #: Bodies that are arrays over all lanes by themselves.
@@ -78,8 +77,8 @@ def make_demonstrator(
     initial_states: int = 1,
     roles: Sequence[str] = (),
     options: Mapping[str, Any] | None = None,
-) -> Demonstrator:
-    """Return the scripted expert of a body, for `train_sft`.
+) -> WorldDemonstrator | PlannedDemonstrator:
+    """Return the scripted expert of a body, for `train_sft`; close it afterwards.
 
     Args:
         body: Name in the registry of bodies.

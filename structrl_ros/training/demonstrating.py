@@ -102,6 +102,10 @@ class WorldDemonstrator:
         """Return episodes in which the policy (without noise) and the expert take turns."""
         return self._play(self._starts(episodes, seed, DAGGER), Turns(policy, seed=seed))
 
+    def close(self) -> None:
+        """Free the world."""
+        self._world.close()
+
     def _starts(self, episodes: int, seed: int, number: int) -> tuple[EpisodeStart, ...]:
         return practice_starts(
             self._tasks,

@@ -92,6 +92,10 @@ class PlannedDemonstrator:
             'cannot take over; allowed: 0'
         )
 
+    def close(self) -> None:
+        """Free the body."""
+        self._body.close()
+
     def _show(self, start: EpisodeStart) -> Demonstrations | None:
         """Return one episode, None if it failed."""
         body = self._body

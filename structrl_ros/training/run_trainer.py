@@ -185,7 +185,10 @@ def _imitate(
         evaluate=evaluate if settings.evaluation_episodes else None,
         title=request.title,
     )
-    return train_sft(policy, settings, imitation)[1]
+    try:
+        return train_sft(policy, settings, imitation)[1]
+    finally:
+        demonstrator.close()
 
 
 def _checkpoint_names(request: RunRequest) -> list[str]:

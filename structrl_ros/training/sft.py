@@ -123,6 +123,7 @@ class _Loop:
         self._settings = settings
         self._imitation = imitation
         self._imitator = Imitator(policy, settings)
+        self._watch = CpuWatch()
         self._done = 0
         self._updates = settings.updates * (settings.dagger_rounds + 1)
         self._measured: dict[str, TaskRates] = {}
@@ -140,7 +141,8 @@ class _Loop:
         updates = self._settings.updates
         parts: list[Demonstrations] = []
         for number in range(self._settings.dagger_rounds + 1):
-            parts.append(self._demonstrations(number))
+            with self._watch.part('demonstrations'):
+                parts.append(self._demonstrations(number))
             if self._done >= (number + 1) * updates:
                 continue
             every = join_demonstrations(parts)
@@ -161,8 +163,7 @@ class _Loop:
         every = self._settings.checkpoint_every
         while self._done < end:
             count = min(every - self._done % every, end - self._done)
-            watch = CpuWatch()
-            with watch.part('update'):
+            with self._watch.part('update'):
                 try:
                     loss = self._imitator.improve(windows, count)
                 except (PolicyError, TrainingError) as error:
@@ -170,11 +171,12 @@ class _Loop:
             self._done += count
             metrics: Metrics = {'sft/loss': loss, 'sft/windows': float(len(windows))}
             if self._done == self._updates and self._imitation.evaluate is not None:
-                with watch.part('evaluation'):
+                with self._watch.part('evaluation'):
                     found = self._imitation.evaluate(self._imitator.averaged)
                 self._measured['after imitation'] = found.rates
                 metrics |= evaluation_metrics(found)
-            self.metrics.append({**metrics, **watch.seconds()})
+            self.metrics.append({**metrics, **self._watch.seconds()})
+            self._watch = CpuWatch()
             if self._log is not None:
                 self._log.write(self._done, self.metrics[-1])
             self._save()
