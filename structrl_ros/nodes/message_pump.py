@@ -18,6 +18,8 @@ from structrl_ros.errors import SimulationError
 
 #: Longest time without looking whether somebody died or a signal came, seconds.
 LOOK_S = 0.2
+#: Time after which quiet topics are looked at again when something came, seconds.
+SOON_S = 0.001
 
 
 class MessagePump:
@@ -27,7 +29,8 @@ class MessagePump:
         """Serve a node that no executor serves."""
         self._node = node
         self._takers: dict[Any, Callable[[Any], None]] = {}
-        self._loud: set[Any] = set()
+        self._loud: list[Any] = []
+        self._quiet: list[Any] = []
         self._clients: list[Any] = []
         self._wait_set: Any = None
 
@@ -47,8 +50,7 @@ class MessagePump:
         """
         subscription = self._node.create_subscription(kind, topic, take, qos)
         self._takers[subscription] = take
-        if not is_quiet:
-            self._loud.add(subscription)
+        (self._quiet if is_quiet else self._loud).append(subscription)
         self._wait_set = None
 
     def client(self, kind: type[Any], service: str) -> Any:
@@ -78,10 +80,11 @@ class MessagePump:
         """
         end = time.monotonic() + limit_s
         next_look = time.monotonic() + LOOK_S
-        everything = False
+        pause_s = LOOK_S
         while not happened():
-            self._serve(min(LOOK_S, limit_s), everything)
-            everything = True  # what ended the wait came first, for once
+            # A quiet message that was overtaken is looked for soon, then ever more rarely.
+            was_woken = self._serve(min(pause_s, limit_s))
+            pause_s = SOON_S if was_woken else min(2.0 * pause_s, LOOK_S)
             now = time.monotonic()
             if now >= next_look and not happened():
                 look()
@@ -91,35 +94,38 @@ class MessagePump:
 
     def close(self) -> None:
         """Forget everything, before the node is destroyed."""
-        self._takers, self._loud, self._clients, self._wait_set = {}, set(), [], None
+        self._takers, self._loud, self._quiet, self._clients = {}, [], [], []
+        self._wait_set = None
 
-    def _serve(self, limit_s: float, everything: bool) -> None:
-        """Wait for anything, quiet topics included or not, and take what is there."""
-        subscriptions, clients = list(self._takers), self._clients
-        if self._wait_set is None:
-            context = self._node.context.handle
-            counts = (len(subscriptions), 0, 0, len(clients), 0, 0)
-            self._wait_set = rclpy_implementation.WaitSet(*counts, context)
-        wait_set = self._wait_set
+    def _serve(self, limit_s: float) -> bool:
+        """Wait for anything that is not quiet, take all that is there; tell whether it came."""
+        wait_set = self._wait_set or self._make_wait_set()
         wait_set.clear_entities()
-        for subscription in subscriptions:
-            if everything or subscription in self._loud:
-                wait_set.add_subscription(subscription.handle)
-        for client in clients:
+        for subscription in self._loud:
+            wait_set.add_subscription(subscription.handle)
+        for client in self._clients:
             wait_set.add_client(client.handle)
         wait_set.wait(round(1e9 * limit_s))
         ready = set(wait_set.get_ready_entities('subscription'))
-        for subscription in subscriptions:
-            is_polled = not everything and subscription not in self._loud
-            if is_polled or subscription.handle.pointer in ready:
+        for subscription in self._loud if ready else ():
+            if subscription.handle.pointer in ready:
                 self._take(subscription)
+        for subscription in self._quiet:
+            self._take(subscription)
         answered = set(wait_set.get_ready_entities('client'))
-        for client in clients if answered else ():
+        for client in self._clients if answered else ():
             if client.handle.pointer in answered:
                 _answer(client)
+        return bool(ready or answered)
+
+    def _make_wait_set(self) -> Any:
+        counts = (len(self._loud), 0, 0, len(self._clients), 0, 0)
+        context = self._node.context.handle
+        self._wait_set = rclpy_implementation.WaitSet(*counts, context)
+        return self._wait_set
 
     def _take(self, subscription: Any) -> None:
-        """Take one message; if there are more, the next wait ends at once."""
+        """Take one message; what is left is taken after the next wait."""
         taken = subscription.handle.take_message(subscription.msg_type, subscription.raw)
         if taken is not None:
             self._takers[subscription](taken[0])
