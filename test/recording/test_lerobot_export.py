@@ -186,6 +186,14 @@ def test_what_a_bag_lacks_is_one_clear_line(run, tmp_path):
         export(tmp_path, 'none', bags=(tmp_path / 'armless/bag',))
 
 
+def test_cut_bag_gives_the_episode_up_to_the_cut_and_says_so(run, tmp_path):
+    run.close = False
+    run.write(tmp_path).flush()
+    report = export(tmp_path, pictures='images')
+    assert report.frames == 48
+    assert report.notes == [f'{tmp_path / "bag"} was cut: what lies before the cut is taken']
+
+
 def test_two_dimensions_of_action_are_refused(run, tmp_path):
     run.wrong_chunk = 4
     run.write(tmp_path)

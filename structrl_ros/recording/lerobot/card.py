@@ -8,9 +8,22 @@ from pathlib import Path
 
 from structrl_ros.evaluation.statistics import wilson_interval
 from structrl_ros.recording.lerobot.features import MEANINGS
-from structrl_ros.recording.lerobot.layout import DATA_PATH
 from structrl_ros.recording.lerobot.layout import IMAGE_PREFIX
 from structrl_ros.recording.lerobot.writer import DatasetWriter
+
+_HEADER = (
+    '---',
+    'license: # yours to fill in',
+    'task_categories:',
+    '- robotics',
+    'tags:',
+    '- LeRobot',
+    '- structrl_ros',
+    'configs:',
+    '- config_name: default',
+    '  data_files: data/*/*.parquet',
+    '---',
+)
 
 
 def write_card(
@@ -29,31 +42,12 @@ def write_card(
         successes: Episodes with success.
         settings: Of the export.
     """
-    episodes = len(writer.episodes)
-    low, high = wilson_interval(successes, episodes)
     lines = [
-        '---',
-        'license: # yours to fill in',
-        'task_categories:',
-        '- robotics',
-        'tags:',
-        '- LeRobot',
-        '- structrl_ros',
-        'configs:',
-        '- config_name: default',
-        f'  data_files: {DATA_PATH.split("/", 1)[0]}/*/*.parquet',
-        '---',
+        *_HEADER,
         '',
         f'# {root.name.removeprefix(".").removesuffix(".partial")}',
         '',
-        f'{episodes} episodes, {writer.frames} frames in the LeRobotDataset v3.0 format, exported '
-        'from recorded runs by structrl_ros.',
-        '',
-        f'Success: {successes} of {episodes} ({successes / episodes:.1%}, 95 % Wilson interval '
-        f'{low:.1%} to {high:.1%}).',
-        '',
-        f'Action space: `{settings["action_space"]}`. Observations that were older than the limit '
-        f'at a step: {settings["stale"]}.',
+        *_summary(writer, successes, settings),
         '',
         '## Tasks',
         '',
@@ -75,6 +69,23 @@ def write_card(
         '',
     ]
     (root / 'README.md').write_text('\n'.join(lines), 'utf-8')
+
+
+def _summary(
+    writer: DatasetWriter, successes: int, settings: Mapping[str, object]
+) -> tuple[str, ...]:
+    episodes = len(writer.episodes)
+    low, high = wilson_interval(successes, episodes)
+    return (
+        f'{episodes} episodes, {writer.frames} frames in the LeRobotDataset v3.0 format, exported '
+        'from recorded runs by structrl_ros.',
+        '',
+        f'Success: {successes} of {episodes} ({successes / episodes:.1%}, 95 % Wilson interval '
+        f'{low:.1%} to {high:.1%}).',
+        '',
+        f'Action space: `{settings["action_space"]}`. Observations that were older than the limit '
+        f'at a step: {settings["stale"]}.',
+    )
 
 
 def _row(writer: DatasetWriter, key: str) -> str:

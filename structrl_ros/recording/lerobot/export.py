@@ -96,6 +96,8 @@ def _fill(
     """Write the episodes of all bags, in order."""
     report = ExportReport(writer.root, cameras=roles)
     for source in sources:
+        if source.reader.is_cut:
+            report.notes.append(f'{source.reader.path} was cut: what lies before the cut is taken')
         streams = {
             role: PictureStream(source.reader, source.signals.cameras[role].topic)
             for role in roles

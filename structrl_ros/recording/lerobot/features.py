@@ -69,12 +69,9 @@ def contract_features(
         layout.ACTION_KEY: Feature('float32', (action_size,), names),
     }
     for role, (height, width) in pictures.items():
-        found[layout.IMAGE_PREFIX + role] = Feature(
-            'video' if video else 'image',
-            (height, width, 3),
-            ('height', 'width', 'channels'),
-            video_info(width, height, fps, codec) if video else None,
-        )
+        info = video_info(width, height, fps, codec) if video else None
+        kind, names = 'video' if video else 'image', ('height', 'width', 'channels')
+        found[layout.IMAGE_PREFIX + role] = Feature(kind, (height, width, 3), names, info)
     found[layout.REWARD_KEY] = Feature('float64', (1,))
     flags = (layout.DONE_KEY, layout.TRUNCATED_KEY, layout.SUCCESS_KEY, layout.INTERVENTION_KEY)
     found |= {key: Feature('bool', (1,)) for key in flags}

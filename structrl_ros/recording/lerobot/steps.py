@@ -125,13 +125,29 @@ def episode_steps(events: RunEvents, signals: Signals, how: Extraction) -> Recor
     timing = _timing(events.of(ChunkDone), start, how.period_ns)
     if not timing.rows:
         return None
+    end = next((e for e in reversed(episodes) if e.ended), None)
+    steps = _steps(timing, events, signals, how, start)
+    return RecordedEpisode(
+        start=start,
+        steps=steps,
+        plans=tuple(events.of(Plan)),
+        success=bool(steps.success.any() or (end is not None and end.success)),
+        end_reason=end.end_reason if end else '',
+        pauses=timing.pauses,
+        pause_s=timing.pause_s,
+        notes=tuple(timing.notes),
+    )
+
+
+def _steps(
+    timing: _Timing, events: RunEvents, signals: Signals, how: Extraction, start: Episode
+) -> Steps:
     begin = np.array(timing.begin, dtype=np.int64)
     state, observed = _observe(begin, signals, how, start)
     subtask, ids, stage = _pursued(begin, events, start.stamp_ns)
-    end = next((e for e in reversed(episodes) if e.ended), None)
     actor = _actors(begin, events.of(ActionChunk))
     by_hand = actor == SOURCES.index('teleop')
-    steps = Steps(
+    return Steps(
         begin=begin,
         state=state,
         action=np.array(timing.rows, dtype=np.float32),
@@ -146,16 +162,6 @@ def episode_steps(events: RunEvents, signals: Signals, how: Extraction) -> Recor
         terminated=_flags(timing, 'terminated'),
         truncated=_flags(timing, 'truncated'),
         success=_flags(timing, 'success'),
-    )
-    return RecordedEpisode(
-        start=start,
-        steps=steps,
-        plans=tuple(events.of(Plan)),
-        success=bool(steps.success.any() or (end is not None and end.success)),
-        end_reason=end.end_reason if end else '',
-        pauses=timing.pauses,
-        pause_s=timing.pause_s,
-        notes=tuple(timing.notes),
     )
 
 
