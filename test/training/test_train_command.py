@@ -4,9 +4,10 @@ import functools
 import json
 import multiprocessing
 import re
+import resource
+import signal
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ pytest.importorskip('torch')
 import torch
 from killable_training import SMALL
 from rollout_equality import assert_equal
+from safetensors.torch import load_file
 from typer.testing import CliRunner
 
 from structrl_ros.cli.main import app
@@ -33,6 +35,8 @@ from structrl_ros.training.collector import Collector
 from structrl_ros.training.metrics_log import SECONDS
 from structrl_ros.training.metrics_log import read_metrics
 from structrl_ros.training.pool_world import PoolWorld
+from structrl_ros.training.run_directory import RunDirectory
+from structrl_ros.training.run_directory import open_run
 from structrl_ros.training.run_request import make_request
 from structrl_ros.training.settings_document import CONFIGS
 from structrl_ros.training.starts import practice_starts
@@ -260,37 +264,40 @@ def test_nan_in_the_policy_stops_in_one_line_and_keeps_the_checkpoint(start, tmp
     assert numbers(run) == []
 
 
-def test_a_full_disk_stops_in_one_line_and_the_run_goes_on_to_the_same_numbers(start, tmp_path):
+def test_a_full_disk_stops_in_one_line_and_the_run_goes_on_to_the_same_numbers(
+    start, tmp_path, monkeypatch
+):
     more = words('ppo')
     given = ['train', 'ppo', '--body', 'twin', '--start', str(start), '--run-dir']
     command(*given, tmp_path / 'whole', *more)
-    script = f"""
-        import resource, signal, sys
-        from structrl_ros.cli import main
-        from structrl_ros.training.run_directory import RunDirectory
+    save, handler = RunDirectory.save, signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
 
-        save = RunDirectory.save
-        def fill_the_disk(run, policy, state, card):
-            if state.numbers['iteration'] == 4:
-                signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-                resource.setrlimit(resource.RLIMIT_FSIZE, (9_000, 9_000))
-            save(run, policy, state, card)
-        RunDirectory.save = fill_the_disk
-        sys.argv = ['structrl', *{[*given, str(tmp_path / 'full'), *more]!r}]
-        main.main()
-    """
-    done = subprocess.run(
-        [sys.executable, '-c', textwrap.dedent(script)],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 1
-    assert re.search(r'^structrl: cannot save .*; what was there stays$', done.stderr.strip())
+    def fill_the_disk(run, policy, state, card):
+        full = state.numbers['iteration'] == 4
+        resource.setrlimit(resource.RLIMIT_FSIZE, (9_000 if full else before[0], before[1]))
+        save(run, policy, state, card)
+
+    monkeypatch.setattr(RunDirectory, 'save', fill_the_disk)
+    try:
+        with pytest.raises(
+            CheckpointError, match=r'cannot save .*; what was there stays'
+        ) as caught:
+            command(*given, tmp_path / 'full', *more)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+    monkeypatch.setattr(RunDirectory, 'save', save)
+    assert '\n' not in str(caught.value)
+    held = open_run(tmp_path / 'full')
+    assert held.load_state().numbers['iteration'] == 3
+    held.close()
     command('train', 'ppo', '--resume', '--run-dir', tmp_path / 'full')
     assert numbers(tmp_path / 'full') == numbers(tmp_path / 'whole')
 
 
 class Doomed:
-    """Makes pools on the twin of which the first `deaths` lose a worker at their first chunk."""
+    """Makes pools on the twin of which the first `deaths` lose their worker at the first chunk."""
 
     def __init__(self, deaths):
         self.deaths = deaths
@@ -298,7 +305,7 @@ class Doomed:
 
     def __call__(self):
         make = functools.partial(make_body, 'twin', horizon_steps=20)
-        world = PoolWorld(make, lanes=4, workers=2)
+        world = PoolWorld(make, lanes=3, workers=1)
         self.made += 1
         if self.made <= self.deaths:
             run_chunk = world.run_chunk
@@ -311,33 +318,48 @@ class Doomed:
         return world
 
 
-def collect(deaths):
-    policy = make_policy(
-        FlowConfig(feature_names=TwinWorld(1).spec.feature_names, chunk_length=5, hidden=8)
-    )
-    with torch.no_grad():
-        for parameter in policy.parameters():
-            parameter.fill_(0.01)
-    maker = Doomed(deaths)
-    collector = Collector(maker, policy)
+def collect(make_world):
+    torch.manual_seed(0)
+    names = TwinWorld(1).spec.feature_names
+    policy = make_policy(FlowConfig(feature_names=names, chunk_length=5, hidden=8))
+    collector = Collector(make_world, policy)
     try:
         starts = practice_starts(('pack_lunch',), 6, seed=0, iteration=0)
-        return collector.collect(starts, seed=0, iteration=0, explore=True), maker.made
+        return collector.collect(starts, seed=0, iteration=0, explore=True)
     finally:
         collector.close()
 
 
 def test_an_iteration_whose_worlds_die_is_collected_again_to_the_same_episodes():
-    undisturbed, _ = collect(0)
-    again, made = collect(1)
-    assert made == 2
-    assert_equal(again, undisturbed)
+    doomed = Doomed(1)
+    assert_equal(collect(doomed), collect(lambda: TwinWorld(4, horizon_steps=20)))
+    assert doomed.made == 2
 
 
 def test_worlds_that_die_twice_stop_the_run_in_one_line():
     with pytest.raises(TrainingError, match='worlds failed twice in iteration 0: ') as caught:
-        collect(2)
+        collect(Doomed(2))
     assert '\n' not in str(caught.value)
+
+
+@pytest.mark.ros
+def test_practice_through_topics_ends_with_the_same_weights_as_here(start, tmp_path):
+    words = ['-m', 'structrl_ros.nodes.sim_node', '--ros-args', '-p', 'body:=twin']
+    node = subprocess.Popen([sys.executable, *words, '-p', 'lockstep:=true'])
+    try:
+        for body in ('ros', 'twin'):
+            command(
+                *('train', 'ppo', '--body', body, '--task', 'start_machine', '--start', start),
+                *('--run-dir', tmp_path / body, 'iterations:=2', 'episodes:=2'),
+                *('environments:=1', 'evaluate_every:=0', 'warmup_iterations:=1'),
+            )
+    finally:
+        node.send_signal(signal.SIGINT)
+        node.wait(30)
+    assert numbers(tmp_path / 'ros') == numbers(tmp_path / 'twin')
+    files = [tmp_path / body / 'checkpoint' / 'trainer.safetensors' for body in ('ros', 'twin')]
+    one, two = (load_file(path) for path in files)
+    assert [key for key in one if not torch.equal(one[key], two[key])] == []
 
 
 @pytest.mark.parametrize('name', sorted(path.stem for path in CONFIGS.glob('*.yaml')))
