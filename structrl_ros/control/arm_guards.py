@@ -48,16 +48,35 @@ def guard_state(
     return look
 
 
-def guard_mode(state: Callable[[], ArmState | None]) -> Guard:
-    """Return the guard of the arm's mode: user stop, guiding and reflex pause the policy."""
+def guard_mode(state: Callable[[], ArmState | None], *, needs_control: bool = False) -> Guard:
+    """Return the guard of the arm's mode: user stop, guiding and reflex pause the policy.
+
+    Args:
+        state: Gives the newest state.
+        needs_control: Whether an arm that is idle takes no waypoints.
+    """
 
     def look() -> Objection | None:
         now = state()
-        why = None if now is None else PAUSED.get(now.mode)
-        if now is None or why is None:
+        if now is None:
             return None
-        errors = f' ({", ".join(now.errors)})' if now.errors else ''
-        return Objection(why + errors, stops=True)
+        why = PAUSED.get(now.mode)
+        if why is not None:
+            errors = f' ({", ".join(now.errors)})' if now.errors else ''
+            return Objection(why + errors, stops=True)
+        if needs_control and now.mode is not ArmMode.MOVE:
+            return Objection(f'arm is {now.mode.name}, not under control', stops=False)
+        return None
+
+    return look
+
+
+def guard_word(why: Callable[[], str], *, stops: bool) -> Guard:
+    """Return the guard of a condition that says in words what is wrong, '' if nothing is."""
+
+    def look() -> Objection | None:
+        text = why()
+        return Objection(text, stops) if text else None
 
     return look
 

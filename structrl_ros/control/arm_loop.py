@@ -18,6 +18,7 @@ from structrl_ros.control.episode_runner import EpisodeRunner
 from structrl_ros.types import ActionChunk
 from structrl_ros.types import BodySpec
 from structrl_ros.types import Float32
+from structrl_ros.types import SafetyState
 
 
 class Stoppable(Protocol):
@@ -63,6 +64,7 @@ class ArmLoop(BodyLoop):
         self._body = body
         self._space = spec.action_space
         self._guards = tuple(guards)
+        self._objected = False
 
     def offer(self, chunk: ActionChunk, publishers: Callable[[], Sequence[str]] = tuple) -> str:
         """Take a chunk, or return why not; one with a number that is not finite holds the arm."""
@@ -71,15 +73,15 @@ class ArmLoop(BodyLoop):
             return objection.why
         if not np.isfinite(chunk.actions).all():
             reason = 'a number of the chunk is not finite'
-            self.refuse(reason)
+            self.distrust(reason)
             return reason
         if self._space == 'ee_pose' and chunk.actions.shape[1:] == (8,):
             rotation = self._body.hold_action()[3:7].astype(np.float64)
             chunk = replace(chunk, actions=aligned_rows(chunk.actions, rotation))
         return super().offer(chunk, publishers)
 
-    def refuse(self, reason: str) -> None:
-        """Note that something came that is no chunk: who sends that is not to be trusted."""
+    def distrust(self, reason: str) -> None:
+        """Hold, because something came that is no chunk: who sends that moves no arm."""
         self._drop()
         self._watchdog.hold(f'chunk rejected: {reason}: holding position')
 
@@ -89,6 +91,9 @@ class ArmLoop(BodyLoop):
         if objection is not None:
             self._drop()
             self._object(objection)
+        elif self._objected and self._watchdog.state is SafetyState.HOLD:
+            self._watchdog.hold('nothing objects any more, no chunk yet: holding position')
+        self._objected = objection is not None
         return super().advance()
 
     def emergency(self, why: str) -> list[ChunkResult]:

@@ -7,6 +7,8 @@ advances by a control period a low-level step and by one at a reset, and never g
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from structrl_ros.control.action_limiter import ActionLimiter
@@ -19,6 +21,7 @@ from structrl_ros.ports import Body
 from structrl_ros.types import ChunkDone
 from structrl_ros.types import Episode
 from structrl_ros.types import Float32
+from structrl_ros.types import Float64
 from structrl_ros.types import Observation
 from structrl_ros.types import Predicates
 from structrl_ros.types import SimulatorState
@@ -44,15 +47,19 @@ class EpisodeRunner:
         *,
         limiter: ActionLimiter | None = None,
         clock: ArmClock | None = None,
+        place: Callable[[], Float64] | None = None,
     ) -> None:
         """Take a body without a scene; `limiter` stands between every action and the body.
 
-        A simulated body makes its own time; a real one follows `clock`.
+        A simulated body makes its own time; a real one follows `clock`. `place` gives where the
+        gripper is commanded to be, which an arm follows late; else the measured place counts at
+        the walls of the workspace.
         """
         self._body = body
         self._limiter = limiter
         self._period_ns = round(1e9 / body.spec.control_rate_hz)
         self._clock = clock
+        self._place = place
         self._now_ns = START_NS if clock is None else clock.start_ns()
         self._episode: Episode | None = None
         self._info: TaskInfo | None = None
@@ -227,8 +234,7 @@ class EpisodeRunner:
     def _advance(self, action: Float32) -> Float32:
         limiter = self._limiter
         if limiter is not None:
-            has_box = limiter.limits.has_box
-            place = self._body.proprioception(self._now_ns).ee_pose[:3] if has_box else None
+            place = self._gripper_place() if limiter.limits.has_box else None
             action = limiter.limit(action, place)
         outcome = self._body.step(action)
         self._tick()
@@ -236,6 +242,11 @@ class EpisodeRunner:
             self._truth = [a or b for a, b in zip(self._truth, outcome.values, strict=True)]
             self._success = self._success or outcome.success
         return action
+
+    def _gripper_place(self) -> Float64:
+        if self._place is not None:
+            return self._place()
+        return self._body.proprioception(self._now_ns).ee_pose[:3]
 
     def _tick(self) -> None:
         clock = self._clock

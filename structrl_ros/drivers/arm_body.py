@@ -73,7 +73,7 @@ class ArmBody:
         self._horizon_steps = horizon_steps
         self._objects = objects
         self._closed: bool | None = None
-        self._grip_entry = -1.0
+        self._grip_entry = 0.0  # neither open nor close: as it is
 
     def reset(self, task: str, seed: int, initial_state: int) -> TaskInfo:
         """Begin a task from where the arm is: nothing is moved, people set the scene.
@@ -108,6 +108,12 @@ class ArmBody:
         self._arm.stop()
         self._target.drop()
         self._limiter.reset(self._grip_entry)
+
+    def place(self) -> Float64:
+        """Return where `ee` is commanded to be in the base frame, metres, shape (3,)."""
+        pose = self._target.pose if self._target.is_seeded else self._measured()
+        place: Float64 = pose[:3, 3]
+        return place
 
     def proprioception(self, stamp_ns: int) -> Proprioception:
         """Return the arm's own state.

@@ -6,6 +6,8 @@ Knows the vendor's library only by the few attributes it touches, and no socket.
 from __future__ import annotations
 
 import time
+from collections import deque
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,12 +20,45 @@ from structrl_ros.types import Float64
 
 #: Lost commands in a row that are looked for on the stream; a Franka stops at 20.
 MOST_LOST = 20
+#: Arm periods that are kept for the log.
+TURNS_KEPT = 40
 #: Seconds between two commands.
 PERIOD_S = 0.001
 
 
+@dataclass(slots=True)
+class Turn:
+    """What happened in one arm period: for the log, when the arm stops by itself.
+
+    Attributes:
+        time_s: The arm's time.
+        waited_s: How long its state was waited for.
+        gap: Between its reference and the last command, rad.
+        lost: Commands that were lost before it; -1: they could not be found on the stream.
+        answer_s: How long the answer took; None: none was sent.
+    """
+
+    time_s: float
+    waited_s: float
+    gap: float
+    lost: int
+    answer_s: float | None
+
+    def line(self) -> str:
+        """Return it in one line."""
+        answer = '-' if self.answer_s is None else f'{1e3 * self.answer_s:.2f} ms'
+        return (
+            f'{self.time_s:.3f} s: waited {1e3 * self.waited_s:.2f} ms, gap {self.gap:.1e} rad, '
+            f'lost {self.lost}, answer {answer}'
+        )
+
+
 class FciMotion:
-    """From the start of control to its end; the stream is seeded where the arm is."""
+    """From the start of control to its end; the stream is seeded where the arm is.
+
+    The next command is made while the state that it answers is on its way, so that between state
+    and answer there is only a comparison.
+    """
 
     def __init__(self, control: Any, library: Any, stream: JointStream, *, velocity: bool) -> None:
         """Bind what `start_joint_position_control` or `..._velocity_control` returned.
@@ -37,11 +72,13 @@ class FciMotion:
         self._control = control
         self._library = library
         self._velocity = velocity
-        self._last: Float64 | None = None
+        self._last: list[float] = []
+        self._next: Any = None
         self.stream = stream
         self.cadence = Cadence()
         self.resumed = 0
         self.state: Any = None
+        self.turns: deque[Turn] = deque(maxlen=TURNS_KEPT)
 
     def turn(self, *, finish: bool = False) -> bool:
         """Wait for a state and answer it; return whether the motion goes on.
@@ -56,41 +93,60 @@ class FciMotion:
         state, _ = self._control.readOnce()
         came = time.perf_counter()
         self.state = state
-        reference = np.array(state.q_d)
-        if self._last is None:
-            self.stream.seed(reference)
-            self._last = reference
+        if self._next is None:
+            self._begin(state)
         elif not self.cadence.is_fresh(came - began):
+            self._note(state, came - began, 0.0, 0, None)
             return True
-        before = self._catch_up(state, reference)
-        command = self._command(before)
+        gap = max(abs(a - b) for a, b in zip(state.q_d, self._last, strict=True))
+        lost = 0 if gap <= SAME_POSITION else self._catch_up(state)
         is_last = finish and self.stream.is_still
-        command.motion_finished = is_last
+        self._next.motion_finished = is_last
+        answer_s = None
         if is_last or self.cadence.is_in_time(time.perf_counter() - came):
-            self._last = self.stream.motion.position
-            self._control.writeOnce(command)
+            self._control.writeOnce(self._next)
+            answer_s = time.perf_counter() - came
+            self._make_next()
+        self._note(state, came - began, gap, lost, answer_s)
         return not is_last
 
-    def _catch_up(self, state: Any, reference: Float64) -> Float64:
-        """Step the stream to the next command; return the reference that it follows on."""
-        assert self._last is not None
-        lost: int | None = 0
-        if np.abs(reference - self._last).max() > SAME_POSITION:
-            lost = self.stream.find(reference, periods=MOST_LOST)
+    def _begin(self, state: Any) -> None:
+        self.stream.seed(np.array(state.q_d))
+        self._make_next()
+
+    def _make_next(self) -> None:
+        """Step the stream, which was at the command that was sent last, to the next one."""
+        before = self.stream.motion.position
+        self._last = before.tolist()
+        self.stream.step()
+        self._next = self._command(before)
+
+    def _catch_up(self, state: Any) -> int:
+        """Make a command that follows on the arm's reference; return how many were lost.
+
+        -1: the reference is nowhere on the stream, which goes on from there.
+        """
+        reference = np.array(state.q_d)
+        lost = self.stream.find(reference, periods=MOST_LOST)
         if lost is None:
             self.resumed += 1
             acceleration = np.array(state.ddq_d)
             # The arm differentiates backwards: its velocity is that of half a period ago.
             velocity = np.array(state.dq_d) + 0.5 * PERIOD_S * acceleration
             self.stream.resume(JointMotion(reference, velocity, acceleration))
-            lost = 0
+            self._make_next()
+            return -1
         self.stream.step(lost)
-        before = self.stream.motion.position
-        self.stream.step()
-        return before
+        self._make_next()
+        return lost + 1
 
     def _command(self, before: Float64) -> Any:
         position = self.stream.motion.position
         if self._velocity:
             return self._library.JointVelocities(((position - before) / PERIOD_S).tolist())
         return self._library.JointPositions(position.tolist())
+
+    def _note(
+        self, state: Any, waited_s: float, gap: float, lost: int, answer_s: float | None
+    ) -> None:
+        self.turns.append(Turn(state.time.to_sec(), waited_s, gap, lost, answer_s))

@@ -99,6 +99,7 @@ class FciProcess:
             period_s=PERIOD_S,
         )
         is_velocity = settings.interface == 'joint_velocity'
+        motion = None
         try:
             self._configure()
             motion = FciMotion(self._begin(is_velocity), library, stream, velocity=is_velocity)
@@ -108,8 +109,15 @@ class FciProcess:
                 self._serve(motion)
         except (library.ControlException, library.CommandException) as error:
             send(self._link, Tell.HALT, _line(error).encode())
+            self._log(error, motion)
         finally:
             gc.enable()
+
+    def _log(self, error: BaseException, motion: FciMotion | None) -> None:
+        """Say on stderr what the last arm periods were like."""
+        turns = [] if motion is None else motion.turns
+        lines = [f'{self._settings.address}: {_line(error)}', *(turn.line() for turn in turns)]
+        sys.stderr.write('\n  '.join(lines) + '\n')
 
     def _configure(self) -> None:
         settings, robot = self._settings, self._robot

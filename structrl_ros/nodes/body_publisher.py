@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from rclpy.event_handler import PublisherEventCallbacks
@@ -43,11 +44,19 @@ _PLAIN = (
 class BodyPublisher:
     """All publishers of a body, for the body's thread."""
 
-    def __init__(self, node: Node, roles: tuple[str, ...]) -> None:
-        """Create the publishers of the contract, with images and intrinsics of the roles."""
+    def __init__(
+        self, node: Node, roles: tuple[str, ...], *, without: Collection[str] = ()
+    ) -> None:
+        """Create the publishers of the contract, with images and intrinsics of the roles.
+
+        Args:
+            node: Whose publishers they are.
+            roles: Cameras that the body draws itself.
+            without: Topics that this body has nothing to say on.
+        """
         self._publishers: dict[str, Any] = {}
         names = [*_PLAIN, *map(topics.image_topic, roles), *map(topics.camera_info_topic, roles)]
-        for topic in names:
+        for topic in (name for name in names if name not in without):
             # Whoever subscribes with another QoS warns itself; the executor looks at every event
             # handler for each message, which was most of what a chunk cost.
             self._publishers[topic] = node.create_publisher(
@@ -132,8 +141,11 @@ class BodyPublisher:
         """Return the number of subscribers when `readers` was last asked for, or now."""
         count = self._counts.get(topic)
         if count is None:
-            count = self._counts[topic] = int(self._publishers[topic].get_subscription_count())
+            publisher = self._publishers.get(topic)
+            count = 0 if publisher is None else int(publisher.get_subscription_count())
+            self._counts[topic] = count
         return count
 
     def _send(self, topic: str, message: Any) -> None:
-        self._publishers[topic].publish(message)
+        if topic in self._publishers:
+            self._publishers[topic].publish(message)

@@ -74,6 +74,8 @@ class SimServices:
 
     def _answer(self, reply: Reply, response: Any, done: str) -> Any:
         is_done = reply.done.wait(STOP_WAIT_S)
-        response.success = True
-        response.message = done if is_done else f'the world is busy; {done} when it is not'
+        response.success = not reply.error
+        response.message = reply.error or (
+            done if is_done else f'the world is busy; {done} when it is not'
+        )
         return response

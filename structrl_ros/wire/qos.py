@@ -23,6 +23,8 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo
 from sensor_msgs.msg import Image
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Bool
+from std_msgs.msg import Header
 from structrl_msgs.msg import ActionChunk
 from structrl_msgs.msg import ChunkDone
 from structrl_msgs.msg import Episode
@@ -81,6 +83,8 @@ _TABLE: Mapping[str, _Row] = {
     topics.REWARD: _counted(Reward),
     topics.PROGRESS: _counted(Progress),
     topics.INTERVENTION: _counted(Intervention),
+    topics.HEARTBEAT: _Row(Header, 1, 1, subscribe_reliable=False),
+    topics.EMERGENCY_STOP_SIGNAL: _Row(Bool, 10, 10),
     topics.PRIVILEGED_STATE: _Row(SimulatorState, 5, 5),
     topics.CLOCK: _Row(Clock, 1, 1, subscribe_reliable=False),
     topics.DIAGNOSTICS: _Row(DiagnosticArray, 10, 10),

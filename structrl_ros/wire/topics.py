@@ -22,6 +22,8 @@ VERDICT = 'verdict'
 REWARD = 'reward'
 PROGRESS = 'progress'
 INTERVENTION = 'intervention'
+HEARTBEAT = 'heartbeat'
+EMERGENCY_STOP_SIGNAL = 'emergency_stop_signal'
 PRIVILEGED_STATE = 'privileged/state'
 
 #: Graph-wide, hence absolute.

@@ -48,7 +48,9 @@ class ArmUnderTest:
         clock = ArmClock(
             lambda: arm.state().time_ns, lambda: arm.state().time_ns, period_s=PERIOD_S
         )
-        self.runner = EpisodeRunner(self.body, limiter=self.limiter, clock=clock)
+        self.runner = EpisodeRunner(
+            self.body, limiter=self.limiter, clock=clock, place=self.body.place
+        )
         guards = [
             guard_state(arm.state, lambda: arm.age_s, limit_s=1.0),
             guard_mode(arm.state),
@@ -65,8 +67,11 @@ class ArmUnderTest:
         self.loop.reset('test', 0, 0)
         self.arm.start(lambda: self.ticks.put(None))
 
-    def tick(self, timeout_s=20.0):
-        self.ticks.get(timeout=timeout_s)
+    def tick(self, timeout_s=5.0):
+        try:
+            self.ticks.get(timeout=timeout_s)
+        except queue.Empty:
+            raise AssertionError(f'arm asks for no waypoint: {self.arm.complaint}') from None
         self.passed += 1
         while not self.ticks.empty():
             self.ticks.get_nowait()

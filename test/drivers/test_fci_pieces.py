@@ -136,7 +136,12 @@ class FakeControl:
             a, b, c = self.history[-3:]
         self.sent = False
         self.cycle += 1
-        state = SimpleNamespace(q_d=c, dq_d=(c - b) / 0.001, ddq_d=((c - b) - (b - a)) / 0.001**2)
+        state = SimpleNamespace(
+            time=SimpleNamespace(to_sec=lambda: 0.001 * self.cycle),
+            q_d=c,
+            dq_d=(c - b) / 0.001,
+            ddq_d=((c - b) - (b - a)) / 0.001**2,
+        )
         return state, None
 
     def writeOnce(self, command):
