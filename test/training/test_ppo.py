@@ -20,6 +20,7 @@ from structrl_ros.training.critic import Critic
 from structrl_ros.training.critic import CriticLearner
 from structrl_ros.training.ppo import PpoLearner
 from structrl_ros.training.ppo import chunk_advantages
+from structrl_ros.training.rollout_metrics import idle_after_reward
 from structrl_ros.training.samples import chunk_samples
 from structrl_ros.training.settings import PpoSettings
 from structrl_ros.training.surrogate import clipped_surrogate
@@ -227,3 +228,12 @@ def test_a_number_that_is_not_finite_stops_the_step_before_it_is_made():
             minibatch=1,
             random=np.random.default_rng(0),
         )
+
+
+def test_chunks_after_the_last_payment_are_counted_as_idle():
+    rollouts = draw_rollouts(small_flow(), (3, 2, 4, 1), (True, False, False, False))
+    rewards = np.zeros(rollouts.valid.shape)
+    rewards[0, [0, 2]] = 0.3, 2.0  # paid in its last chunk
+    rewards[1, 0] = 0.3
+    rewards[1, 3] = 0.3  # after its end: no chunk of the episode
+    assert idle_after_reward(rollouts, rewards).tolist() == [0, 1, 4, 1]
