@@ -76,6 +76,8 @@ class FciMotion:
         self._next: Any = None
         self.stream = stream
         self.cadence = Cadence()
+        self._answered_s = 0.0
+        self._was_late = False
         self.resumed = 0
         self.state: Any = None
         self.turns: deque[Turn] = deque(maxlen=TURNS_KEPT)
@@ -104,11 +106,16 @@ class FciMotion:
         self._next.motion_finished = is_last
         answer_s = None
         if is_last or self.cadence.is_in_time(time.perf_counter() - came):
-            self._control.writeOnce(self._next)
+            self._send()
             answer_s = time.perf_counter() - came
+            self._was_late = answer_s > PERIOD_S
+            self._answered_s = state.time.to_sec()
             self._make_next()
         self._note(state, came - began, gap, lost, answer_s)
         return not is_last
+
+    def _send(self) -> None:
+        self._control.writeOnce(self._next)
 
     def _begin(self, state: Any) -> None:
         self.stream.seed(np.array(state.q_d))
@@ -127,18 +134,35 @@ class FciMotion:
         -1: the reference is nowhere on the stream, which goes on from there.
         """
         reference = np.array(state.q_d)
-        lost = self.stream.find(reference, periods=MOST_LOST)
+        behind = self._periods_behind(state, reference) if self._was_late else 0
+        lost = None if behind else self.stream.find(reference, periods=MOST_LOST)
         if lost is None:
             self.resumed += 1
-            acceleration = np.array(state.ddq_d)
+            acceleration, velocity = np.array(state.ddq_d), np.array(state.dq_d)
             # The arm differentiates backwards: its velocity is that of half a period ago.
-            velocity = np.array(state.dq_d) + 0.5 * PERIOD_S * acceleration
-            self.stream.resume(JointMotion(reference, velocity, acceleration))
+            now = velocity + 0.5 * PERIOD_S * acceleration
+            reference = reference + behind * PERIOD_S * (velocity + PERIOD_S * acceleration)
+            self.stream.resume(JointMotion(reference, now, acceleration))
             self._make_next()
             return -1
         self.stream.step(lost)
         self._make_next()
         return lost + 1
+
+    def _periods_behind(self, state: Any, reference: Float64) -> int:
+        """Return by how many periods the reference is behind the clock after a late answer.
+
+        A Franka drops a late answer and goes on by itself: its reference has moved for all the
+        periods that passed, so this is 0. The simulated controller takes the answer late, and
+        then measures the next command over all the periods that its reference has stayed behind.
+        """
+        passed = round((state.time.to_sec() - self._answered_s) / PERIOD_S)
+        fastest = int(np.argmax(np.abs(state.dq_d)))
+        step = PERIOD_S * state.dq_d[fastest]
+        if abs(step) < SAME_POSITION or not 1 < passed <= MOST_LOST:
+            return 0
+        moved = round(float((reference[fastest] - self._last[fastest]) / step))
+        return max(0, passed - moved - 1)
 
     def _command(self, before: Float64) -> Any:
         position = self.stream.motion.position
