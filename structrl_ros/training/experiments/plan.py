@@ -80,6 +80,7 @@ class Arm:
         settings: Of the trainer, without seed and tasks.
         policy: Fields of the policy's config that are changed for practice.
         beta_r: Scale of a progress reward; None matches it on rollouts of the start.
+        seeds: How many, where it is not the experiment's number.
         keep: Whether the run is kept on the disk, so that a stopped one goes on.
     """
 
@@ -92,12 +93,13 @@ class Arm:
     settings: Mapping[str, Any] = field(default_factory=dict)
     policy: Mapping[str, Any] = field(default_factory=dict)
     beta_r: float | None = None
+    seeds: int | None = None
     keep: bool = False
 
     def document(self) -> JsonObject:
         """Return everything that its numbers depend on, the name apart."""
         document = asdict(self)
-        for key in ('name', 'keep'):
+        for key in ('name', 'keep', 'seeds'):
             del document[key]
         del document['start']['name']
         return document
@@ -155,10 +157,13 @@ class Experiment:
     def cells(self) -> tuple[Cell, ...]:
         """Return all runs; seeds count from 1."""
         return tuple(
-            Cell(arm, seed)
-            for arm in self.arms
-            for seed in range(1, (self.seeds if arm.trainer else 1) + 1)
+            Cell(arm, seed) for arm in self.arms for seed in range(1, self._seeds(arm) + 1)
         )
+
+    def _seeds(self, arm: Arm) -> int:
+        if not arm.trainer:
+            return 1
+        return self.seeds if arm.seeds is None else min(arm.seeds, self.seeds)
 
 
 def digest(document: JsonObject) -> str:

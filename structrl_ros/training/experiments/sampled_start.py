@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from structrl_ros.training.experiments.outcomes import Outcomes
 from structrl_ros.training.experiments.plan import Experiment
 from structrl_ros.training.experiments.twin_bench import TwinBench
@@ -43,22 +45,25 @@ def optimisers(bench: TwinBench) -> Experiment:
             '(StructRL Section 4.6, Table 3)? Groups of 8; a knock may lose a thing for good.'
         ),
         arms=(
-            *bench.start_arms(bench.sampled[0], loss=bench.loss),
-            bench.arm(
-                'GRPO structured',
-                bench.sampled,
-                trainer='grpo',
-                reward='structured',
-                loss=bench.loss,
+            *bench.start_arms(bench.grpo[0], loss=bench.loss),
+            *(
+                bench.arm(
+                    f'GRPO {reward}', bench.grpo, trainer='grpo', reward=reward, loss=bench.loss
+                )
+                for reward in ('structured', 'terminal')
             ),
-            bench.arm(
-                'GRPO terminal', bench.sampled, trainer='grpo', reward='terminal', loss=bench.loss
+            *(
+                dataclasses.replace(
+                    bench.arm(f'PPO {reward}', bench.grpo, reward=reward, loss=bench.loss),
+                    seeds=bench.report_seeds,
+                )
+                for reward in ('structured', 'terminal')
             ),
         ),
         seeds=bench.claim_seeds,
         judge=_judge_grpo,
         measures=('success', 'training_success', 'steps', 'idle'),
-        note='PPO from the same start, in the same world and budget, is under "sampled_start".',
+        note=f'PPO from the same start, in the same world and budget: {bench.report_seeds} seeds.',
     )
 
 
@@ -81,6 +86,7 @@ def _judge_both(outcomes: Outcomes) -> Verdict:
 def _judge_grpo(outcomes: Outcomes) -> Verdict:
     claims = [
         higher(outcomes, 'GRPO structured', 'GRPO terminal', 0.05),
-        reported(outcomes, 'GRPO structured', 'GRPO terminal', 'steps'),
+        reported(outcomes, 'PPO structured', 'GRPO structured'),
+        reported(outcomes, 'PPO terminal', 'GRPO terminal'),
     ]
     return judge(claims, len(outcomes.of('GRPO structured')))

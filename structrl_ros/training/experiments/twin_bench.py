@@ -7,6 +7,7 @@ tables), in 512 episodes.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field
@@ -36,10 +37,11 @@ class TwinBench:
         start_episodes: For the rate of a start.
         hard: Offset at which success is never sampled at the start, and iterations.
         sampled: Offset at which it is, and iterations.
+        grpo: Those of the comparison of optimisers.
         reward: Offset and iterations of the comparisons of rewards that are only reported.
         gating: Offset and iterations of the start with shortcuts.
         beta_r: Scale of the progress reward; None matches it on rollouts of the start.
-        loss: Chance that a thing that is knocked is lost, in `sampled`.
+        loss: Chance that a thing that is knocked is lost, in `sampled` and `grpo`.
         shortcut: Share of demonstrations with the shortcut.
     """
 
@@ -48,7 +50,9 @@ class TwinBench:
     practice: Mapping[str, Any] = field(
         default_factory=lambda: {'episodes': 64, 'learning_rate': 7e-4}
     )
-    ppo: Mapping[str, Any] = field(default_factory=lambda: {'critic_width': 128})
+    ppo: Mapping[str, Any] = field(
+        default_factory=lambda: {'critic_width': 128, 'trace_decay': 0.8}
+    )
     start: Mapping[str, Any] = field(
         default_factory=lambda: {
             'demonstrations': 600,
@@ -62,14 +66,15 @@ class TwinBench:
         }
     )
     hidden: int = 128
-    sigma: float = 0.15
-    horizon_steps: int = 240
+    sigma: float = 0.22
+    horizon_steps: int = 260
     evaluation_episodes: int = 256
     start_episodes: int = 512
-    hard: tuple[float, int] = (0.028, 40)
-    sampled: tuple[float, int] = (0.015, 24)
-    reward: tuple[float, int] = (0.022, 20)
-    gating: tuple[float, int] = (0.018, 20)
+    hard: tuple[float, int] = (0.03, 40)
+    sampled: tuple[float, int] = (0.011, 18)
+    grpo: tuple[float, int] = (0.018, 30)
+    reward: tuple[float, int] = (0.024, 20)
+    gating: tuple[float, int] = (0.032, 22)
     loss: float = 0.1
     beta_r: float | None = None
     shortcut: float = 0.4
@@ -89,19 +94,14 @@ class TwinBench:
     def hasty(self) -> StartRecipe:
         """A start that saw the shortcut; no DAgger round, in which the expert takes none."""
         rounds = int(self.start['dagger_rounds']) + 1
+        kept = {key: v for key, v in self.start.items() if not key.startswith('dagger')}
         settings = {
-            **self.start,
-            'demonstrations': int(self.start['demonstrations']) * 3 // 2,
-            'updates': int(self.start['updates']) * rounds,
-            'dagger_rounds': 0,
+            **kept,
+            'demonstrations': int(kept['demonstrations']) * 3 // 2,
+            'updates': int(kept['updates']) * rounds,
         }
-        return StartRecipe(
-            name='hasty',
-            body='twin',
-            task=TASK,
-            settings=settings,
-            policy={'chunk_length': 5, 'hidden': self.hidden},
-            shortcut=self.shortcut,
+        return dataclasses.replace(
+            self.competent, name='hasty', settings=settings, shortcut=self.shortcut
         )
 
     def world(self, offset: float, **options: float) -> dict[str, Any]:
@@ -193,6 +193,7 @@ QUICK = TwinBench(
     start_episodes=8,
     hard=(0.0, 2),
     sampled=(0.0, 2),
+    grpo=(0.0, 2),
     reward=(0.0, 2),
     gating=(0.0, 2),
     beta_r=0.05,
