@@ -89,7 +89,9 @@ class LearningRequest:
 
 
 def run_bench_learning(request: LearningRequest, console: Console) -> dict[str, Any]:
-    """Run experiments, print what came out, and write results.json, report.html, overview.svg.
+    """Run experiments, print what came out, and write it into the folder.
+
+    Files: results.json, report.html, overview.svg, and tables.md for the docs.
 
     Returns:
         The document of results.json.
@@ -103,6 +105,7 @@ def run_bench_learning(request: LearningRequest, console: Console) -> dict[str, 
         os.environ[name] = '1'
     from structrl_ros.training.experiments.document import results_document
     from structrl_ros.training.experiments.document import write_document
+    from structrl_ros.training.experiments.markdown import write_tables
     from structrl_ros.training.experiments.report import write_report
     from structrl_ros.training.experiments.runner import Runner
     from structrl_ros.training.experiments.runner import whole_work
@@ -126,6 +129,7 @@ def run_bench_learning(request: LearningRequest, console: Console) -> dict[str, 
     starts = list(runner.starts(recipes).values())
     document = results_document(experiments, found, starts, command=request.command)
     write_document(request.out / 'results.json', document)
+    write_tables(request.out / 'tables.md', document)
     for experiment in document['experiments']:
         print_experiment(experiment, console)
     minutes = document['cpu_s'] / 60.0

@@ -16,6 +16,8 @@ from structrl_ros.errors import ParameterError
 
 pytestmark = pytest.mark.torch
 
+WRITTEN = {'results.json', 'report.html', 'overview.svg', 'tables.md'}
+
 
 def run(folder, **options):
     console = Console(file=io.StringIO(), width=120)
@@ -25,7 +27,7 @@ def run(folder, **options):
 
 def test_a_quick_run_writes_results_report_and_picture_and_goes_on_at_no_cost(tmp_path):
     document, told = run(tmp_path, only=('gating',))
-    assert {p.name for p in tmp_path.iterdir()} >= {'results.json', 'report.html', 'overview.svg'}
+    assert {p.name for p in tmp_path.iterdir()} >= WRITTEN
     assert json.loads((tmp_path / 'results.json').read_text()) == document
     assert document['command'] == 'structrl bench learning --quick --only gating'
     assert [e['name'] for e in document['experiments']] == ['gating']

@@ -16,6 +16,7 @@ from structrl_ros.errors import ParameterError
 from structrl_ros.training.experiments.catalogue import choose
 from structrl_ros.training.experiments.catalogue import twin_experiments
 from structrl_ros.training.experiments.document import results_document
+from structrl_ros.training.experiments.markdown import markdown_tables
 from structrl_ros.training.experiments.outcomes import Outcome
 from structrl_ros.training.experiments.outcomes import Outcomes
 from structrl_ros.training.experiments.outcomes import needed_cells
@@ -201,6 +202,8 @@ def test_the_report_stands_alone_and_holds_every_seed(tiny, tmp_path):
     assert 'http' not in html.replace('http-equiv', '')
     assert '0.123' in html
     assert 'reported' in html
+    tables = markdown_tables(document)
+    assert '| 0.12 |' in tables
     svg = ElementTree.fromstring((tmp_path / 'overview.svg').read_text())
     dots = svg.findall('.//{http://www.w3.org/2000/svg}circle')
     assert len(dots) == sum(len(e.cells()) for e in chosen)
