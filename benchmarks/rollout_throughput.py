@@ -108,6 +108,8 @@ def measure(
     torch.set_num_threads(1)
     best: dict[str, tuple[Player, Segment, Segment]] = {}
     with ExitStack() as stack:
+        if any(kind.startswith('ray') for kind in kinds):
+            stack.enter_context(_ray_cluster())
         players = [stack.enter_context(player(kind, body, task, episodes)) for kind in kinds]
         for one in players:
             one.play()  # scenes, compilers, caches
@@ -166,6 +168,18 @@ def player(kind: str, body: str, task: str, episodes: int) -> Iterator[Player]:
             world = world_maker(body, environments=lanes, workers=max(1, processes))()
         stack.callback(world.close)
         yield Player(kind, lanes, processes, _player(world, body, task, episodes, pids))
+
+
+@contextmanager
+def _ray_cluster() -> Iterator[None]:
+    """Start a cluster for all actors; those of the kind that does not play are idle."""
+    import ray
+
+    ray.init(num_cpus=3, include_dashboard=False, log_to_driver=False, logging_level='error')
+    try:
+        yield
+    finally:
+        ray.shutdown()
 
 
 def _player(

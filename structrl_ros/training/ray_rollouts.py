@@ -35,6 +35,8 @@ from structrl_ros.world_types import EpisodeStart
 LOCAL = 'local'
 #: Seconds for a cluster's address to answer.
 _CONNECT_S = 5.0
+#: Seconds for the actors to start and make their worlds.
+START_S = 300.0
 #: Bytes of the object store of a local cluster.
 _STORE = 200 * 2**20
 _QUIET = {
@@ -66,10 +68,16 @@ class RayWorkers:
         if self._is_mine:
             _connect(self._ray, address, actors)
         try:
-            count = actors or max(1, int(self._ray.cluster_resources().get('CPU', 1)))
+            has = int(self._ray.cluster_resources().get('CPU', 0))
+            count = actors or max(1, has)
+            if count > has:
+                raise SimulationError(
+                    f'{count} actors on a Ray cluster of {has} CPUs; allowed: one a CPU'
+                )
             remote = self._ray.remote(num_cpus=1)(RolloutActor)
             self._actors = [remote.remote(make_world) for _ in range(count)]
-            self.spec = self._get([actor.spec.remote() for actor in self._actors])[0]
+            told = [actor.spec.remote() for actor in self._actors]
+            self.spec = self._get(told, limit_s=START_S)[0]
         except BaseException:
             self.close()
             raise
@@ -138,10 +146,14 @@ class RayWorkers:
         if self._is_mine and self._ray.is_initialized():
             self._ray.shutdown()
 
-    def _get(self, references: list[Any]) -> list[Any]:
+    def _get(self, references: list[Any], limit_s: float | None = None) -> list[Any]:
         errors = self._ray.exceptions
         try:
-            answers: list[Any] = self._ray.get(references)
+            answers: list[Any] = self._ray.get(references, timeout=limit_s)
+        except errors.GetTimeoutError:
+            raise SimulationError(
+                f'the Ray actors did not start within {limit_s:g} s; are CPUs of the cluster free?'
+            ) from None
         except errors.RayTaskError as error:
             if isinstance(error.cause, StructRLError):
                 raise type(error.cause)(str(error.cause)) from None

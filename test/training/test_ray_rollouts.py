@@ -78,6 +78,8 @@ def test_what_goes_wrong_on_an_actor_is_one_line_here(cluster):
         assert play(workers, flow_policy()).valid.any()
     with pytest.raises(SimulationError, match=r'^a Ray actor died: [^\n]*$'):
         RayWorkers(functools.partial(os._exit, 3), address='local', actors=1)
+    with pytest.raises(SimulationError, match='3 actors on a Ray cluster of 2 CPUs; allowed: one'):
+        RayWorkers(MAKE, address='local', actors=3)
     assert cluster.is_initialized()
 
 
