@@ -38,11 +38,14 @@ from structrl_ros.wire.qos import message_type
 from structrl_ros.wire.qos import publisher_qos
 from structrl_ros.wire.qos import subscriber_qos
 from structrl_ros.wire.stamps import RosClock
+from structrl_ros.wire.stamps import header_to_message
 from structrl_ros.wire.task_codecs import HealthLevel
 from structrl_ros.wire.task_codecs import health_to_message
 
 #: Wall seconds after which an undelivered chunk is worthless in real time.
 LIFESPAN_S = 2.0
+#: Wall seconds between two heartbeats: an arm holds after one control period without.
+BEAT_S = 0.02
 SUCCESS = TransitionCallbackReturn.SUCCESS
 FAILURE = TransitionCallbackReturn.FAILURE
 
@@ -104,7 +107,10 @@ class PolicyNode(LifecycleNode):
         self._chunks = self.create_lifecycle_publisher(chunk, topics.ACTION_CHUNK, qos)
         qos = publisher_qos(topics.DIAGNOSTICS)
         self._health = self.create_publisher(health, topics.DIAGNOSTICS, qos)
+        beat, qos = message_type(topics.HEARTBEAT), publisher_qos(topics.HEARTBEAT)
+        self._beats = self.create_lifecycle_publisher(beat, topics.HEARTBEAT, qos)
         self._owned = [
+            lambda: self.destroy_publisher(self._beats),
             lambda: self.destroy_publisher(self._health),
             lambda: self.destroy_publisher(self._chunks),
         ]
@@ -118,6 +124,7 @@ class PolicyNode(LifecycleNode):
         self._wall_timers = [
             self.create_timer(0.1, self._tick, clock=wall),
             self.create_timer(1.0, self._report, clock=wall),
+            self.create_timer(BEAT_S, self._beat, clock=wall),
         ]
         result = super().on_activate(state)
         self._driver.activate(True)
@@ -176,6 +183,11 @@ class PolicyNode(LifecycleNode):
     def _complain(self, text: str) -> None:
         if self.context.ok():  # else it is only a signal that ends the node
             self.get_logger().error(text)
+
+    def _beat(self) -> None:
+        """Tell an arm that this process lives; a simulated body does not ask."""
+        if self._beats.get_subscription_count():
+            self._beats.publish(header_to_message(self._body_clock.now_ns(), self.get_name()))
 
     def _tick(self) -> None:
         self._driver.replan(int(self.get_parameter('replan_steps').value))
