@@ -120,6 +120,8 @@ class RecoveryBudget:
         """
         while self._at_s and now_s - self._at_s[0] > self._window_s:
             self._at_s.popleft()
+        if not self._attempts:
+            raise ArmError('no recovery is allowed: recover the arm by hand, then start anew')
         if len(self._at_s) >= self._attempts:
             raise ArmError(
                 f'{self._attempts} recoveries within {self._window_s:g} s: look at the arm, and '
