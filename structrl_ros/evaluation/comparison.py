@@ -85,14 +85,14 @@ def permutation_p(first: Sequence[float], second: Sequence[float], *, seed: int 
     least as large; all of them are looked at up to `MOST_DIVISIONS` (8 and 8 seeds have 12,870).
 
     Args:
-        first: Values of one way, at least one.
+        first: Values of one way, at least two.
         second: Of the other.
         seed: Of the divisions that are drawn, where there are too many.
 
     Raises:
-        ParameterError: If a group is empty or a value is not finite.
+        ParameterError: If a group has fewer than two values, or one is not finite.
     """
-    a, b = _checked(first), _checked(second)
+    a, b = _checked(first, 2), _checked(second, 2)
     divisions = math.comb(len(a) + len(b), len(a))
 
     def difference(x: Float64, y: Float64, axis: int = -1) -> Float64:
@@ -143,10 +143,10 @@ def overlaps(first: Sequence[float], second: Sequence[float]) -> bool:
     return bool(a.min() <= b.max() and b.min() <= a.max())
 
 
-def _checked(values: Sequence[float]) -> Float64:
+def _checked(values: Sequence[float], least: int = 1) -> Float64:
     found = np.asarray(values, dtype=np.float64)
-    if found.ndim != 1 or not len(found) or not np.isfinite(found).all():
-        raise ParameterError(f'values {list(values)}; allowed: one finite number or more')
+    if found.ndim != 1 or len(found) < least or not np.isfinite(found).all():
+        raise ParameterError(f'values {list(values)}; allowed: {least} finite numbers or more')
     return found
 
 

@@ -85,8 +85,8 @@ def test_ranges_that_touch_overlap():
 @pytest.mark.parametrize(
     ('call', 'line'),
     [
-        (lambda: mean_estimate([]), 'one finite number or more'),
-        (lambda: permutation_p([1.0], [float('nan')]), 'one finite number or more'),
+        (lambda: mean_estimate([]), '1 finite numbers or more'),
+        (lambda: permutation_p([1.0], [float('nan')]), '2 finite numbers or more'),
         (lambda: fisher_p(3, 2, 0, 1), '3 successes of 2'),
         (lambda: mean_estimate([1.0], confidence=1.0), 'confidence 1.0'),
     ],
