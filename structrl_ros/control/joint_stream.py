@@ -114,8 +114,12 @@ class JointStream:
 
     @property
     def wants_waypoint_in_s(self) -> float:
-        """Seconds until the next waypoint is taken up; at most 0 when it is overdue."""
-        return math.inf if self._stopping else self._duration_s - self._time_s
+        """Seconds until the next waypoint is taken up that was not given yet."""
+        if self._stopping:
+            return math.inf
+        left_s = self._duration_s - self._time_s
+        is_given = self._next is not None or (self._planned is not None and not self._is_repeating)
+        return left_s + self._waypoint_s if is_given else left_s
 
     def follow(self, waypoint: Float64) -> bool:
         """Take the next waypoint, cut to the range of the joints; return whether it was taken.

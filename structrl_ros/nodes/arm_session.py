@@ -78,7 +78,7 @@ class ArmSession:
             max_chunk_age_s=p.max_chunk_age_s,
             blend_steps=p.blend_steps,
         )
-        without = UNKNOWN if p.clock == 'arm' else (*UNKNOWN, topics.CLOCK)
+        without = UNKNOWN if p.simulated_clock else (*UNKNOWN, topics.CLOCK)
         self._thread = ArmThread(
             arm,
             body,
@@ -157,7 +157,7 @@ class ArmSession:
 
     def _make_clock(self) -> ArmClock | None:
         """Return the clock that stamps follow; None: time passes by the arm's own ticks."""
-        if self._settings.clock == 'arm':
+        if self._settings.simulated_clock:
             return None
         now_ns = RosClock(self._node).now_ns
         return ArmClock(now_ns, time.monotonic_ns, period_s=self._settings.period_s)

@@ -45,11 +45,9 @@ class ArmParameters:
     blend_steps: int = parameter(
         3, description='Rows over which a newer chunk fades in.', bounds=(0, 100)
     )
-    clock: str = parameter(
-        'ros',
-        description="Stamps: ros (the node's clock); arm (the arm's, published on /clock: for a "
-        'simulated controller).',
-        choices=('ros', 'arm'),
+    simulated_clock: bool = parameter(
+        False,
+        description='A simulated controller: stamps are of its time, published on /clock.',
     )
 
     box_low: tuple[float, ...] = parameter(

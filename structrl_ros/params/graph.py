@@ -174,7 +174,10 @@ def _node(
 
 
 def _checked(name: str, executable: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    built_in = {key: value for key, value in values.items() if key in _BUILT_IN}
+    words = {'true': True, 'false': False}  # arguments of a graph are text
+    built_in = {
+        key: words.get(str(value), value) for key, value in values.items() if key in _BUILT_IN
+    }
     for key, value in built_in.items():
         if not isinstance(value, _BUILT_IN[key]):
             raise ParameterError(f'{name}: parameter {key!r} is {value!r}; allowed: true, false')

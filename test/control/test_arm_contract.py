@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from structrl_ros.control.action_limiter import ActionLimiter
@@ -170,6 +171,7 @@ def test_without_a_displacement_the_joints_stand_still():
     assert np.array_equal(target.advance(np.zeros(3), np.zeros(3), away), away)
 
 
+@settings(max_examples=25)
 @given(steps=st.lists(st.tuples(*[st.floats(-0.05, 0.05)] * 6), min_size=1, max_size=20))
 def test_target_keeps_box_joint_ranges_and_joint_speeds(steps):
     target = target_at_ready()

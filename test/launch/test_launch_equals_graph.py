@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from graph_arguments import required_arguments
 
 from structrl_ros.errors import ParameterError
 from structrl_ros.params import graph
@@ -72,6 +73,7 @@ def plain(value: Any) -> Any:
 def test_launch_description_equals_graph(name: str, arguments: dict[str, str]) -> None:
     known = {argument.name for argument in graph.graph_document(name).arguments}
     arguments = {key: value for key, value in arguments.items() if key in known}
+    arguments |= required_arguments(name)
     nodes = launched(name, arguments)
     specs = graph.load_graph(name, arguments).nodes
     assert [node['name'] for node in nodes] == [spec.name for spec in specs]

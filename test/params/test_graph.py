@@ -7,6 +7,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from graph_arguments import required_arguments
 
 from structrl_ros.errors import ParameterError
 from structrl_ros.params import graph
@@ -129,7 +130,9 @@ def nodes_of_all_graphs() -> list[Any]:
     found = []
     for name in graph.graph_names():
         known = {argument.name for argument in graph.graph_document(name).arguments}
-        found += graph.load_graph(name, {'record': 'bag'} if 'record' in known else {}).nodes
+        arguments = {**required_arguments(name), 'simulated': 'true', 'record': 'bag'}
+        arguments = {key: value for key, value in arguments.items() if key in known}
+        found += graph.load_graph(name, arguments).nodes
     return found
 
 
@@ -142,7 +145,7 @@ def test_the_deploy_graph_has_brain_body_and_recorder() -> None:
 
 
 def test_the_brain_lives_on_the_bodys_clock() -> None:
-    bodies = {'sim_node', 'replayer_node', 'camera_node'}
+    bodies = {'sim_node', 'replayer_node', 'camera_node', 'arm_node'}
     for node in nodes_of_all_graphs():
         assert node.parameters.get('use_sim_time', False) is (node.executable not in bodies)
 
@@ -176,3 +179,19 @@ def test_share_files_are_found_in_an_ament_prefix(
     assert share_path('only_installed.txt') == installed
     with pytest.raises(ParameterError, match=r'no_such_file\.txt is not installed; searched'):
         share_path('no_such_file.txt')
+
+
+def test_the_franka_graph_refuses_an_arm_without_address_or_workspace() -> None:
+    with pytest.raises(ParameterError, match='box_low'):
+        graph.load_graph('franka', {'robot_ip': '172.16.0.2'})
+    with pytest.raises(ParameterError, match='address'):
+        graph.load_graph('franka', {'box_low': '0.3,-0.4,0.02', 'box_high': '0.7,0.4,0.6'})
+
+
+def test_the_franka_graph_has_the_brain_of_the_simulators_in_wall_time() -> None:
+    loaded = graph.load_graph('franka', required_arguments('franka'))
+    brain = ['planner_node', 'policy_node', 'tracker_node']
+    assert names(loaded) == ['arm_node', *brain]
+    assert loaded.nodes[0].parameters['dry_run'] is True
+    assert not any(node.parameters.get('use_sim_time') for node in loaded.nodes)
+    assert loaded.nodes[3].parameters['truth_source'] == 'verdicts'
