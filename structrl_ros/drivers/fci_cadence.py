@@ -15,8 +15,8 @@ SHORTEST_WAIT_S = 0.00025
 LONGEST_WAIT_S = 0.0016
 #: An answer that took longer than this is not sent, seconds.
 LONGEST_ANSWER_S = 0.0007
-#: States in a row that may stay without an answer after pauses: an arm stops after 20.
-MOST_SKIPPED = 3
+#: Pauses in a row after which a state is answered all the same: an arm stops after 20.
+MOST_PAUSES = 3
 #: Weight of a new wait in the usual one.
 _SHARE = 0.02
 
@@ -27,7 +27,7 @@ class Cadence:
     def __init__(self) -> None:
         """Expect a state each millisecond."""
         self._usual_s = 0.0009
-        self._skipped = 0
+        self._pauses = 0
         self.unanswered = 0
 
     def is_fresh(self, wait_s: float) -> bool:
@@ -36,7 +36,8 @@ class Cadence:
             return self._skip()
         self._usual_s += _SHARE * (wait_s - self._usual_s)
         is_pause = wait_s > max(LONGEST_WAIT_S, 2.0 * self._usual_s)
-        if is_pause and self._skipped < MOST_SKIPPED:
+        if is_pause and self._pauses < MOST_PAUSES:
+            self._pauses += 1
             return self._skip()
         return True
 
@@ -44,10 +45,9 @@ class Cadence:
         """Return whether to send an answer that took so long."""
         if answer_s > LONGEST_ANSWER_S:
             return self._skip()
-        self._skipped = 0
+        self._pauses = 0
         return True
 
     def _skip(self) -> bool:
-        self._skipped += 1
         self.unanswered += 1
         return False

@@ -7,7 +7,7 @@ import pytest
 
 from structrl_ros.control.joint_stream import JointStream
 from structrl_ros.control.robot_description import load_robot
-from structrl_ros.drivers.fci_cadence import MOST_SKIPPED
+from structrl_ros.drivers.fci_cadence import MOST_PAUSES
 from structrl_ros.drivers.fci_cadence import Cadence
 from structrl_ros.drivers.fci_link import Ask
 from structrl_ros.drivers.fci_link import Report
@@ -110,7 +110,7 @@ def test_state_after_a_pause_is_not_answered_but_a_slow_arm_is():
     assert cadence.is_fresh(0.0009)
     assert cadence.is_in_time(0.0001)
     answered = [cadence.is_fresh(0.004) and cadence.is_in_time(0.0001) for _ in range(300)]
-    assert sum(answered[:8]) >= 8 // (MOST_SKIPPED + 1)
+    assert sum(answered[:8]) >= 8 // (MOST_PAUSES + 1)
     assert all(answered[-50:]), 'a slow beat becomes the usual one'
 
 
