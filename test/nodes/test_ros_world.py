@@ -212,9 +212,7 @@ def test_a_body_that_dies_or_does_not_wait_is_one_line():
         end_node(process)
 
 
-@pytest.mark.parametrize(
-    'name', ['twin', pytest.param('tabletop', marks=pytest.mark.sim)]
-)
+@pytest.mark.parametrize('name', ['twin', pytest.param('tabletop', marks=pytest.mark.sim)])
 def test_a_network_plays_the_same_episodes_in_every_kind_of_world(name):
     number = domain(name)
     process = start_node('sim_node', number, body=name, lockstep=True)
