@@ -183,15 +183,23 @@ def replay(
 
 
 @app.command()
-def doctor() -> None:
+def doctor(
+    robot: Annotated[
+        str, typer.Option(help='Address of a Franka to look at instead; it is not moved.')
+    ] = '',
+    calibration: Annotated[
+        str, typer.Option(help='Calibration file whose age to judge, with --robot.')
+    ] = '',
+) -> None:
     """Say what works on this machine, and how to mend what does not."""
     from structrl_ros.cli.doctor import State
     from structrl_ros.cli.doctor import examine
+    from structrl_ros.cli.doctor_robot import examine_robot
 
     colours = {State.GOOD: 'green', State.MISSING: 'red', State.OPTIONAL: 'yellow'}
     table = Table('what', 'state', 'detail', 'how to mend')
     with console.status('looking around...'):
-        findings = examine()
+        findings = examine_robot(robot, calibration) if robot else examine()
     for finding in findings:
         colour = colours[finding.state]
         state = f'[{colour}]{finding.state}[/]'

@@ -23,6 +23,8 @@ from simulated_controllers import OBJECT_M
 from simulated_controllers import PYTHON
 from simulated_controllers import Controller
 
+from structrl_ros.cli.doctor import State
+from structrl_ros.cli.doctor_robot import examine_robot
 from structrl_ros.control.kinematics import Kinematics
 from structrl_ros.control.robot_description import load_robot
 from structrl_ros.drivers.fci_arm import FciArm
@@ -313,3 +315,10 @@ def test_nobody_at_the_address_is_said_in_one_line():
     nobody = FciSettings(address='127.200.1.1', realtime='try', stream=STREAM)
     with pytest.raises(ArmError, match=r'^no arm at 127\.200\.1\.1: '):
         FciArm(nobody)
+
+
+def test_doctor_finds_the_controller_and_its_protocol(controller):
+    findings = {f.subject: f for f in examine_robot(controller.address)}
+    assert 'answers' in findings['Arm reachable'].detail
+    assert findings['Arm protocol'].state is State.GOOD, findings['Arm protocol']
+    assert findings['Franka library'].state is State.GOOD
