@@ -157,7 +157,7 @@ def test_a_reference_holds_the_policy_back():
 
 
 def test_the_same_weights_follow_from_a_restored_state():
-    settings = SETTINGS.model_copy(update={'reference_kl': 0.1})
+    settings = SETTINGS.model_copy(update={'reference_kl': 0.1, 'rate_warmup': 20})
     whole = small_flow()
     rollouts = draw_rollouts(whole, (3, 2, 4, 1), (True, False, True, False))
     rewards = np.where(rollouts.valid, rollouts.elapsed[:, 1:], 0.0).astype(np.float64)

@@ -177,7 +177,7 @@ def test_the_first_iteration_warms_up_the_critic_alone():
 
 @pytest.mark.parametrize('critic', ['separate', 'shared'])
 def test_the_same_seed_gives_the_same_weights_after_a_restored_state(critic):
-    settings = SETTINGS.model_copy(update={'critic': critic})
+    settings = SETTINGS.model_copy(update={'critic': critic, 'rate_warmup': 20})
     whole = small_flow()
     rollouts = draw_rollouts(whole, LENGTHS, SUCCESS)
     rewards = np.where(rollouts.valid, rollouts.elapsed[:, 1:], 0.0).astype(np.float64)
