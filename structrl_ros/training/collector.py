@@ -13,6 +13,7 @@ from structrl_ros.errors import StructRLError
 from structrl_ros.errors import TrainingError
 from structrl_ros.models.policies.base import ChunkPolicy
 from structrl_ros.ports import VectorWorld
+from structrl_ros.training.inference import BATCH
 from structrl_ros.training.rollouts import Rollouts
 from structrl_ros.training.rollouts import RolloutSource
 from structrl_ros.training.rollouts import collect
@@ -31,14 +32,15 @@ _LOGGER = logging.getLogger(__name__)
 class Collector:
     """Holds the worlds of a run, and makes them anew when they die."""
 
-    def __init__(self, make_world: MakeWorld, policy: ChunkPolicy) -> None:
-        """Make the worlds.
+    def __init__(self, make_world: MakeWorld, policy: ChunkPolicy, *, batch: int = BATCH) -> None:
+        """Make the worlds; `batch` is how many rows the network sees at once.
 
         Raises:
             CheckpointError: If the policy sees or acts otherwise than the worlds.
         """
         self._make_world = make_world
         self._policy = policy
+        self._batch = batch
         self._world: World | None = make_world()
         check_fit(policy, self._world.spec)
 
@@ -68,6 +70,7 @@ class Collector:
                 seed=seed,
                 iteration=iteration,
                 explore=explore,
+                batch=self._batch,
                 keep_images=keep_images,
             )
 

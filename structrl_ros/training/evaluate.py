@@ -13,6 +13,7 @@ from structrl_ros.models.policies.base import ChunkPolicy
 from structrl_ros.training.collector import EVALUATION
 from structrl_ros.training.collector import Collector
 from structrl_ros.training.collector import MakeWorld
+from structrl_ros.training.inference import BATCH
 from structrl_ros.training.rollouts import Rollouts
 from structrl_ros.training.starts import evaluation_starts
 from structrl_ros.types import JsonObject
@@ -97,6 +98,7 @@ def evaluate_policy(
     seed: int,
     initial_states: int = 1,
     explore: bool = False,
+    batch: int = BATCH,
 ) -> Evaluation:
     """Play episodes that no training run plays, in worlds of their own, and count.
 
@@ -108,13 +110,14 @@ def evaluate_policy(
         seed: Of the scenes and of the policy's first noise; the same seed, the same scenes.
         initial_states: Initial states of a task, taken in turn.
         explore: With the noise of training, or without (for a flow: the ODE).
+        batch: Rows that the network sees at once.
 
     Raises:
         CheckpointError: If the policy does not fit the worlds.
         TrainingError: If the worlds fail twice.
         PolicyError: If the policy gives a number that is not finite.
     """
-    collector = Collector(make_world, policy)
+    collector = Collector(make_world, policy, batch=batch)
     try:
         return evaluate_in(
             collector,

@@ -102,7 +102,7 @@ def practise(
     if state is not None:
         learner.restore(state)
         done = int(state.numbers['iteration'])
-    collector = Collector(practice.make_world, policy)
+    collector = Collector(practice.make_world, policy, batch=settings.inference_batch)
     log = None
     if practice.run is not None:
         log = MetricsLog(practice.run.path, 'iteration', after=done or None)

@@ -35,6 +35,7 @@ from structrl_ros.training.shipped_rewards import make_reward
 from structrl_ros.training.shipped_rewards import shipped_decompositions
 from structrl_ros.training.start_policy import fresh_policy
 from structrl_ros.training.start_policy import load_start
+from structrl_ros.training.start_policy import move
 from structrl_ros.training.starts import practice_starts
 from structrl_ros.world_types import WorldSpec
 
@@ -107,13 +108,11 @@ def prepare_run(
         policy = load_start(request.start, request.policy_options)
     if request.trainer == 'sft':
         made = KeptWorld(worlds(request))
-        return PreparedRun(
-            request,
-            policy or fresh_policy(request.policy_options, made.spec, request.settings.seed),
-            made,
-            None,
-        )
+        if policy is None:
+            policy = fresh_policy(request.policy_options, made.spec, request.settings.seed)
+        return PreparedRun(request, move(policy, request.settings.device), made, None)
     assert policy is not None
+    policy = move(policy, request.settings.device)
     wanted = _checkpoint_names(request)
     if wanted:
         request = replace(request, body_options={**request.body_options, 'checkpoints': wanted})
@@ -169,6 +168,7 @@ def _imitate(
             episodes=settings.evaluation_episodes,
             seed=settings.seed,
             initial_states=settings.initial_states,
+            batch=settings.inference_batch,
         )
 
     demonstrator = make_demonstrator(
@@ -222,7 +222,7 @@ def _scale(request: RunRequest, policy: ChunkPolicy, worlds: KeptWorld) -> float
         iteration=_REFERENCE,
         initial_states=settings.initial_states,
     )
-    collector = Collector(worlds, policy)
+    collector = Collector(worlds, policy, batch=settings.inference_batch)
     try:
         reference = collector.collect(
             starts, seed=settings.seed, iteration=_REFERENCE, explore=True

@@ -26,6 +26,10 @@ class RunSettings(_Settings):
     checkpoint_every: int = Field(1, ge=1, description='Iterations between two checkpoints.')
     evaluation_episodes: int = Field(64, ge=0, description='Episodes of an evaluation, a task.')
     environments: int = Field(64, ge=1, description='Worlds side by side.')
+    inference_batch: int = Field(
+        32, ge=1, description='Rows of the network in rollouts; the last bits depend on it.'
+    )
+    device: str = Field('cpu', description="Where the policy is: 'cpu', 'cuda:0', ...")
     initial_states: int = Field(1, ge=1, description='Initial states of a task to draw from.')
 
 

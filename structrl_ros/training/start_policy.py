@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from structrl_ros.errors import ParameterError
 from structrl_ros.models.checkpoint import load_policy
 from structrl_ros.models.policies.base import ChunkPolicy
 from structrl_ros.models.policies.registry import config_from_json
@@ -36,6 +37,7 @@ def fresh_policy(options: Mapping[str, Any], spec: WorldSpec, seed: int) -> Chun
         'architecture': 'flow',
         'chunk_length': 5,
         'feature_names': list(spec.feature_names),
+        'control_rate_hz': spec.body.control_rate_hz,
         **options,
     }
     with torch.random.fork_rng(devices=[]):
@@ -61,6 +63,19 @@ def load_start(path: str, options: Mapping[str, Any] | None = None) -> ChunkPoli
         return policy
     config = config_from_json(_merge(config_to_json(policy.config), options))
     return reconfigure(policy, **{f.name: getattr(config, f.name) for f in fields(config)})
+
+
+def move(policy: ChunkPolicy, device: str) -> ChunkPolicy:
+    """Return the policy on a device.
+
+    Raises:
+        ParameterError: If torch knows no such device, or it is not here.
+    """
+    try:
+        return policy.to(device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise ParameterError(f'device {device!r}: {reason}') from None
 
 
 def _merge(below: JsonObject, above: Mapping[str, Any]) -> JsonObject:

@@ -207,6 +207,7 @@ def test_evaluate_tells_rates_with_intervals_and_writes_them(start, tmp_path):
             "config 'nothing': no such file; shipped",
         ),
         (['ppo', '--resume'], ParameterError, '--resume needs --run-dir'),
+        (['sft', '--body', 'twin', 'device:=sofa'], ParameterError, "device 'sofa': "),
         (['sft', '--body', 'twin', 'body.lag:=1'], ParameterError, "'lag'; allowed: .*slip"),
         (['sft', '--body', 'twin', 'policy.hiden:=1'], ParameterError, 'hiden'),
         (
