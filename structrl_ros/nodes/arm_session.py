@@ -33,6 +33,7 @@ from structrl_ros.types import ArmMode
 from structrl_ros.types import SafetyState
 from structrl_ros.wire import topics
 from structrl_ros.wire.chunk_codecs import action_chunk_from_message
+from structrl_ros.wire.chunk_codecs import chunk_done_from_message
 from structrl_ros.wire.chunk_codecs import intervention_from_message
 from structrl_ros.wire.plan_codecs import subtask_status_from_message
 from structrl_ros.wire.qos import message_type
@@ -94,6 +95,7 @@ class ArmSession:
         self._intervened = False
         health = topics.DIAGNOSTICS
         self._health = node.create_publisher(message_type(health), health, publisher_qos(health))
+        self._hear_partner()
         for topic, heard in (
             (topics.INTERVENTION, self._on_intervention),
             (topics.SUBTASK, self._on_subtask),
@@ -169,6 +171,20 @@ class ArmSession:
         inbox = BodyInbox(self._node, topic, message_type(topic), qos)
         inbox.heard = self._on_chunk
         return inbox
+
+    def _hear_partner(self) -> None:
+        partner = self._settings.partner.strip('/')
+        if not partner:
+            return
+
+        def heard(message: Any) -> None:
+            done = chunk_done_from_message(message)
+            note = self._thread.skew.note_partner
+            self._thread.ask(lambda: note(done.chunk, done.stamp_ns))
+
+        topic = topics.CHUNK_DONE
+        name = f'/{partner}/{topic}'
+        self._node.create_subscription(message_type(topic), name, heard, subscriber_qos(topic))
 
     def _begin(self) -> None:
         """Runs in the thread: take control and open the first episode, when the arm is there."""
@@ -257,6 +273,10 @@ class ArmSession:
         }
         if hasattr(arm, 'success_rate'):
             values['success_rate'] = f'{arm.success_rate:.2f}'
+        skew = self._thread.skew
+        if skew.last_s is not None:
+            values['skew_s'] = f'{skew.last_s:.3f}'
+            values['largest_skew_s'] = f'{skew.largest_s:.3f}'
         for role, picture in self._pictures.items():
             values[f'picture_age_s/{role}'] = f'{picture.age_s:.3f}'
         level = {SafetyState.OK: HealthLevel.OK, SafetyState.HOLD: HealthLevel.WARN}.get(

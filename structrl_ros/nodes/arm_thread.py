@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 
 from structrl_ros.control.arm_loop import ArmLoop
+from structrl_ros.control.chunk_skew import ChunkSkew
+from structrl_ros.control.episode_results import ChunkResult
 from structrl_ros.control.episode_runner import EpisodeRunner
 from structrl_ros.drivers.arm_body import ArmBody
 from structrl_ros.errors import ArmError
@@ -68,6 +70,7 @@ class ArmThread(BodyThread):
         self._due = threading.Event()
         self._ticked_s = time.monotonic()
         self.overdue = 0
+        self.skew = ChunkSkew()
         self.held_at = 0
         self._was_ok = False
 
@@ -105,6 +108,12 @@ class ArmThread(BodyThread):
         self.publish_results(closed)
         self._greet()
         self._say_safety()
+
+    def publish_results(self, results: list[ChunkResult]) -> None:
+        """Publish chunks that ended, and note when."""
+        for result in results:
+            self.skew.note_own(result.done.chunk, result.done.stamp_ns)
+        super().publish_results(results)
 
     def _observe(self) -> None:
         """Publish the arm's state while it is young: an old one must not look new."""

@@ -161,6 +161,9 @@ class ArmParameters:
     recovery_hardware: str = parameter(
         'FrankaHardwareInterface', description='crisp: hardware that a recovery activates.'
     )
+    partner: str = parameter(
+        '', description='Namespace of the other of two arms, to report how far apart they are.'
+    )
     autostart: bool = parameter(
         True, description='Configure and activate at start, without a lifecycle manager.'
     )

@@ -21,6 +21,8 @@ from structrl_ros.control.arm_target import Leash
 from structrl_ros.control.arm_target import aligned_rows
 from structrl_ros.control.arm_target import delta_action
 from structrl_ros.control.arm_target import displacement
+from structrl_ros.control.chunk_skew import KEPT
+from structrl_ros.control.chunk_skew import ChunkSkew
 from structrl_ros.control.episode_runner import EpisodeRunner
 from structrl_ros.control.kinematics import Kinematics
 from structrl_ros.control.limits import Limits
@@ -326,6 +328,25 @@ def test_chunk_that_is_not_finite_drops_what_runs():
     assert loop.state is SafetyState.HOLD
     loop.loop.advance()
     assert abs(loop.body.actions[-1][0]) < 0.5
+
+
+def test_skew_pairs_chunks_by_number_whatever_comes_first():
+    skew = ChunkSkew()
+    skew.note_own(1, 1_000_000_000)
+    assert skew.last_s is None
+    skew.note_partner(1, 1_030_000_000)
+    assert skew.last_s == pytest.approx(-0.03)
+    skew.note_partner(3, 2_000_000_000)
+    skew.note_own(2, 1_500_000_000)
+    skew.note_own(3, 2_010_000_000)
+    assert skew.last_s == pytest.approx(0.01)
+    assert skew.largest_s == pytest.approx(0.03)
+    skew.open_episode()
+    skew.note_partner(2, 9_000_000_000)
+    assert skew.last_s == pytest.approx(0.01)
+    for chunk in range(1000):
+        skew.note_partner(chunk + 10, 0)
+    assert len(skew._partner) <= KEPT
 
 
 def test_emergency_stops_the_arm_at_once():

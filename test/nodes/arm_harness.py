@@ -76,10 +76,10 @@ while True:
 class Sender:
     """Publishes chunks and heartbeats of its own; hears observations."""
 
-    def __init__(self, domain_id, name='policy'):
+    def __init__(self, domain_id, name='policy', namespace=''):
         self.context = Context()
         rclpy.init(context=self.context, domain_id=domain_id)
-        self.node = rclpy.create_node(name, context=self.context)
+        self.node = rclpy.create_node(name, context=self.context, namespace=namespace)
         self.episode = 0
         self.stamp_ns = 0
         self.chunks, self.beats = (
@@ -136,14 +136,15 @@ class Sender:
 class ArmGraph:
     """arm_node with a fake arm, its executor, and an ear on its topics."""
 
-    def __init__(self, number, maker=None, **parameters):
+    def __init__(self, number, maker=None, namespace='', **parameters):
         self.domain_id = claimed_domain(number)
         self.context = Context()
         rclpy.init(context=self.context, domain_id=self.domain_id)
         values = [Parameter(name, value=value) for name, value in {**BASE, **parameters}.items()]
         options = {'context': self.context, 'parameter_overrides': values}
+        options['namespace'] = namespace
         self.node = ArmNode(**({} if maker is None else {'maker': maker}), **options)
-        self.ear = rclpy.create_node('ear', context=self.context)
+        self.ear = rclpy.create_node('ear', context=self.context, namespace=namespace)
         self.heard = []
         for topic, decode in HEARD.items():
             self.ear.create_subscription(
@@ -179,7 +180,7 @@ class ArmGraph:
         self.is_over = False
         self.thread = threading.Thread(target=self._spin, daemon=True)
         self.thread.start()
-        self.sender = Sender(self.domain_id)
+        self.sender = Sender(self.domain_id, namespace=namespace)
         self.beating = threading.Event()
         self.beating.set()
         self.sending = threading.Thread(target=self._beat, daemon=True)

@@ -382,6 +382,33 @@ def test_health_says_mode_ages_and_why(graph):
     assert 'stopped by reflex' in status.message
 
 
+def test_two_arms_run_chunks_of_one_stamp_together_and_say_how_far_apart():
+    left = ArmGraph(5, namespace='left', partner='right')
+    right = ArmGraph(5, namespace='right', partner='left')
+    try:
+        for arm in (left, right):
+            arm.ready()
+        for _ in range(4):
+            stamp_ns = left.ear.get_clock().now().nanoseconds
+            for arm in (left, right):
+                arm.send(FORWARD[:8], stamp_ns=stamp_ns)
+            for arm in (left, right):
+                arm.wait(lambda arm=arm: len(arm.all(ChunkDone)) >= arm.number, 'chunk_done')
+
+        def told():
+            values = {v.key: v.value for m in left.health for v in m.status[0].values}
+            return float(values['largest_skew_s']) if 'largest_skew_s' in values else None
+
+        skew_s = left.wait(told, 'skew')
+        assert skew_s <= 2 * PERIOD_S
+        stamps = [[done.stamp_ns for done in arm.all(ChunkDone)] for arm in (left, right)]
+        apart = max(abs(a - b) for a, b in zip(*stamps, strict=False)) / 1e9
+        assert skew_s == pytest.approx(apart, abs=PERIOD_S)
+    finally:
+        for arm in (left, right):
+            arm.close()
+
+
 @pytest.mark.parametrize(
     ('changes', 'words'),
     [
