@@ -17,6 +17,8 @@ sys.path.insert(0, str(Path(__file__).parent / 'fakes'))
 from hypothesis import settings
 from ros_domains import claimed_domain
 
+from structrl_ros.sim.tabletop.camera import prepare_graphics
+
 # Hypothesis repeats the same examples, and has no deadline: that would fail on a busy machine.
 settings.register_profile('repeatable', deadline=None, derandomize=True, database=None)
 settings.load_profile('repeatable')
@@ -32,6 +34,9 @@ os.environ['ROS_DOMAIN_ID'] = str(claimed_domain())
 os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
 for _name in ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS'):
     os.environ.setdefault(_name, '1')
+
+
+prepare_graphics()  # whichever test imports MuJoCo first in this process
 
 
 def _missing(modules: tuple[str, ...]) -> list[str]:
