@@ -52,6 +52,7 @@ def policy(
     Example: [bold]structrl evaluate policy runs/ppo --body twin --task pack_lunch[/]
     """
     import json as encoding
+    from dataclasses import replace
 
     import torch
 
@@ -68,7 +69,9 @@ def policy(
     values = {**parse_assignments(assignments or []), 'environments': str(environments)}
     tasks = tuple(task or ([default_task(body)] if body != 'ros' else []))
     request = make_request('sft', assignments=values, words={'body': body}, tasks=tasks)
-    trained, make_world = load_start(checkpoint), worlds_of(workers, ray)(request)
+    trained = load_start(checkpoint)
+    request = replace(request, feature_names=trained.config.feature_names)
+    make_world = worlds_of(workers, ray)(request)
     found: list[Evaluation] = []
     for explore in (False, True):
         with console.status('with the noise of training' if explore else 'without noise'):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING
+from typing import cast
 
 from structrl_ros.errors import ParameterError
 
@@ -40,6 +41,7 @@ def worlds_of(workers: int, ray: str) -> Worlds:
             environments=environments,
             workers=1 if ray else workers,
             options=request.body_options,
+            feature_names=request.feature_names,
         )
         return partial(_on_ray, maker, ray, workers) if ray else maker
 
@@ -64,7 +66,9 @@ def _through_topics(request: RunRequest) -> MakeWorld:
     def make() -> World:
         from structrl_ros.nodes.ros_world import RosWorld
         from structrl_ros.sim.registry import make_body
+        from structrl_ros.training.selected_features import select_features
 
-        return RosWorld(names, make_twin=partial(make_body, **options))
+        world = RosWorld(names, make_twin=partial(make_body, **options))
+        return cast('World', select_features(world, request.feature_names))
 
     return make

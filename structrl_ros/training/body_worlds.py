@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import fields
@@ -30,6 +31,7 @@ from structrl_ros.training.demonstrating import WorldDemonstrator
 from structrl_ros.training.lanes import LaneWorld
 from structrl_ros.training.planned_demonstrator import PlannedDemonstrator
 from structrl_ros.training.pool_world import PoolWorld
+from structrl_ros.training.selected_features import select_features
 from structrl_ros.types import Float32
 
 #: Bodies that are arrays over all lanes by themselves.
@@ -45,7 +47,12 @@ _LANES = 8
 
 
 def world_maker(
-    body: str, *, environments: int, workers: int = 0, options: Mapping[str, Any] | None = None
+    body: str,
+    *,
+    environments: int,
+    workers: int = 0,
+    options: Mapping[str, Any] | None = None,
+    feature_names: Sequence[str] = (),
 ) -> MakeWorld:
     """Return what makes the worlds of a body.
 
@@ -55,6 +62,7 @@ def world_maker(
         workers: Processes; 1: this one, 0: as many as there are cores. The twin, which is one
             array over its lanes, always stays in this one.
         options: Of the body.
+        feature_names: Features that the policy sees; none: all.
 
     Raises:
         ParameterError: If there is no body of the name.
@@ -63,11 +71,14 @@ def world_maker(
         raise ParameterError(f'unknown body {body!r}; known: {", ".join(BODIES)}')
     own = dict(options or {})
     processes = min(workers or len(os.sched_getaffinity(0)), environments)
+    make: Callable[[], VectorWorld]
     if body in VECTORISED:
-        return partial(_make_twin, environments, own)
-    if processes > 1:
-        return partial(_make_pool, body, environments, processes, own)
-    return partial(_make_lanes, body, environments, own)
+        make = partial(_make_twin, environments, own)
+    elif processes > 1:
+        make = partial(_make_pool, body, environments, processes, own)
+    else:
+        make = partial(_make_lanes, body, environments, own)
+    return partial(_make_seen, make, tuple(feature_names)) if feature_names else make
 
 
 def make_demonstrator(
@@ -77,6 +88,7 @@ def make_demonstrator(
     initial_states: int = 1,
     roles: Sequence[str] = (),
     options: Mapping[str, Any] | None = None,
+    feature_names: Sequence[str] = (),
 ) -> WorldDemonstrator | PlannedDemonstrator:
     """Return the scripted expert of a body, for `train_sft`; close it afterwards.
 
@@ -86,6 +98,7 @@ def make_demonstrator(
         initial_states: Of each task, to draw from.
         roles: Cameras whose pictures are kept.
         options: Of the body.
+        feature_names: Features that the policy sees; none: all.
     """
     own = dict(options or {})
     if body in VECTORISED:
@@ -94,8 +107,11 @@ def make_demonstrator(
         world = ExpertLanes([_state_body(body, own) for _ in range(_LANES)])
     else:
         made = _state_body(body, own)
-        return PlannedDemonstrator(made, tasks, initial_states=initial_states, roles=roles)
-    return WorldDemonstrator(world, tasks, initial_states=initial_states, roles=roles)
+        return PlannedDemonstrator(
+            made, tasks, initial_states=initial_states, roles=roles, feature_names=feature_names
+        )
+    seen: ExpertWorld = select_features(world, feature_names)
+    return WorldDemonstrator(seen, tasks, initial_states=initial_states, roles=roles)
 
 
 class ViewedBody(StateBody, Protocol):
@@ -125,6 +141,11 @@ class ExpertLanes(LaneWorld):
             if self.tasks[lane] is not None:
                 actions[lane] = to_body(expert_moves(body.view, body.task))[0]
         return actions
+
+
+def _make_seen(make: Callable[[], VectorWorld], names: Sequence[str]) -> VectorWorld:
+    seen: VectorWorld = select_features(make(), names)
+    return seen
 
 
 def _make_twin(environments: int, options: Mapping[str, Any]) -> TwinWorld:

@@ -42,9 +42,11 @@ class PlannedDemonstrator:
         *,
         initial_states: int = 1,
         roles: Sequence[str] = (),
+        feature_names: Sequence[str] = (),
     ) -> None:
-        """Take a body; the demonstrator owns it."""
+        """Take a body; the demonstrator owns it. No feature names: all of them."""
         self._body = _RecordingBody(body, roles)
+        self._names = tuple(feature_names) or body.feature_names
         self._tasks = tuple(tasks)
         self._initial_states = initial_states
 
@@ -110,15 +112,16 @@ class PlannedDemonstrator:
         if not attempt.success:
             return None
         steps = len(body.actions)
+        columns = [body.feature_names.index(name) for name in self._names]
         return Demonstrations(
-            features=np.stack(body.seen),
+            features=np.stack(body.seen)[:, columns],
             actions=np.stack(body.actions),
             by_expert=np.ones(steps, dtype=bool),
             lengths=np.array([steps]),
             success=np.array([True]),
             tasks=(start.task,),
             instructions=(info.instruction,),
-            feature_names=body.feature_names,
+            feature_names=self._names,
             images={role: np.stack(images) for role, images in body.images.items()},
         )
 

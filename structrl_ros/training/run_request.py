@@ -52,6 +52,7 @@ class RunRequest:
         body_options: Options of the worlds.
         policy_options: Fields of the policy's config; of a start they are changed.
         beta_r: Scale of a progress reward, once it is known.
+        feature_names: What the policy sees, once it is known; not kept, since the policy tells.
     """
 
     trainer: str
@@ -62,6 +63,7 @@ class RunRequest:
     body_options: Mapping[str, Any] = field(default_factory=dict)
     policy_options: Mapping[str, Any] = field(default_factory=dict)
     beta_r: float | None = None
+    feature_names: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:

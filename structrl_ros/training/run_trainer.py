@@ -106,6 +106,11 @@ def prepare_run(
         )
     if policy is None and request.start:
         policy = load_start(request.start, request.policy_options)
+    if policy is not None:
+        request = replace(request, feature_names=policy.config.feature_names)
+    elif 'feature_names' in request.policy_options:
+        names = request.policy_options['feature_names']
+        request = replace(request, feature_names=tuple(names))
     if request.trainer == 'sft':
         made = KeptWorld(worlds(request))
         if policy is None:
@@ -177,6 +182,7 @@ def _imitate(
         initial_states=settings.initial_states,
         roles=policy.config.roles,
         options=request.body_options,
+        feature_names=request.feature_names,
     )
     imitation = Imitation(
         demonstrator=demonstrator,

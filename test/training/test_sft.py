@@ -19,6 +19,7 @@ from structrl_ros.models.policies.registry import make_policy
 from structrl_ros.sim.twin.world import TwinWorld
 from structrl_ros.training.average import AveragedPolicy
 from structrl_ros.training.body_worlds import make_demonstrator
+from structrl_ros.training.body_worlds import world_maker
 from structrl_ros.training.collector import check_fit
 from structrl_ros.training.demonstrating import EXPERT_CHUNKS
 from structrl_ros.training.demonstrating import POLICY_CHUNKS
@@ -206,3 +207,21 @@ def test_a_policy_of_another_body_is_refused_in_one_line():
     fitting = make_policy(FlowConfig(feature_names=spec.feature_names, chunk_length=2))
     with pytest.raises(CheckpointError, match="acts in 'ee_delta_pose'; twin takes 'joints'"):
         check_fit(fitting, joints)
+
+
+def test_a_policy_that_sees_some_features_only_learns_and_plays_with_those():
+    names = ('opening', 'tcp_x', 'tcp_z')
+    world = TwinWorld(4)
+    columns = [world.spec.feature_names.index(name) for name in names]
+    whole = demonstrate(2)
+    seen = make_demonstrator('twin', (TASK,), feature_names=names).demonstrate(
+        2, TABLETOP, seed=0, perturbed=0.0, deviation=0.3
+    )
+    assert seen.feature_names == names
+    assert np.array_equal(seen.features, whole.features[:, columns])
+    policy = make_policy(FlowConfig(feature_names=names, chunk_length=5, hidden=8))
+    make_world = world_maker('twin', environments=4, feature_names=names)
+    found = evaluate_policy(policy, make_world, (TASK,), episodes=2, seed=0)
+    assert found.success.episodes == 2
+    with pytest.raises(CheckpointError, match='sees 3 features; twin has'):
+        evaluate_policy(policy, lambda: world, (TASK,), episodes=2, seed=0)

@@ -412,3 +412,43 @@ def test_libero_practises_for_an_iteration_and_its_checkpoint_is_evaluated(tmp_p
         'body.horizon_steps:=40',
     )
     assert json.loads(path.read_text())['ode']['success']['episodes'] == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('trainer', ['ppo', 'grpo'])
+def test_pi0_practises_on_pictures_and_the_arms_own_state(trainer, tmp_path):
+    pytest.importorskip('transformers')
+    from structrl_ros.models.policies.pi0 import Pi0Config
+    from structrl_ros.models.policies.tiny_pi0 import save_tiny_pi0
+
+    save_tiny_pi0(tmp_path / 'base')
+    config = Pi0Config(
+        base=str(tmp_path / 'base'),
+        roles=('head',),
+        feature_names=('tcp_x', 'tcp_y', 'tcp_z', 'yaw', 'opening'),
+        chunk_length=5,
+        lora_rank=4,
+        action_map='tabletop',
+        denoising_steps=2,
+    )
+    save_policy(tmp_path / 'policy', make_policy(config), '')
+    own = {
+        'ppo': ['critic:=shared', 'warmup_iterations:=0'],
+        'grpo': ['group_size:=4', 'reference_kl:=0.01'],
+    }
+    command(
+        *('train', trainer, '--body', 'twin', '--start', tmp_path / 'policy'),
+        *('--reward', 'density_52', '--run-dir', tmp_path / 'run', *own[trainer]),
+        *('iterations:=2', 'episodes:=4', 'environments:=4', 'inference_batch:=4'),
+        *('evaluate_every:=0', 'minibatch:=8', 'body.image_size:=32', 'body.horizon_steps:=20'),
+    )
+    assert numbers(tmp_path / 'run')[-1]['actor/skipped'] == 0.0
+    trained = load_policy(tmp_path / 'run' / 'checkpoint' / 'policy')
+    start = load_policy(tmp_path / 'policy')
+    moved = [
+        name
+        for name, tensor in start.checkpoint_tensors().items()
+        if not torch.equal(tensor, trained.checkpoint_tensors()[name])
+    ]
+    assert moved
+    assert all('lora' in name for name in moved)
