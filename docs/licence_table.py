@@ -23,6 +23,8 @@ PURPOSES = {
     'libero-no-deps': 'simulator, optional',
     'export': 'export and import of data sets, optional',
     'sensors': 'cameras, optional',
+    'learning': 'training, optional',
+    'learning-no-deps': 'training, optional',
     'dev': 'development',
 }
 
