@@ -321,8 +321,8 @@ class PolicySpec:
 
     The rows of a policy that `continues` follow `Observation.committed`; those of any other begin
     at the observation, whatever the body does until they arrive. `control_rate_hz` is the rate of
-    its rows, that of the body it was made for. `measured` and `trained_by` are what the card of its
-    checkpoint says, for reports.
+    its rows, that of the body it was made for. `measured` and `trained_by` are what the card of
+    its checkpoint says, for reports.
     """
 
     name: str

@@ -135,9 +135,7 @@ def test_a_worker_killed_in_a_chunk_is_named_and_restart_brings_it_back(dying):
 def test_a_worker_killed_between_chunks_is_seen_at_the_next_one_and_leaves_no_zombie(dying):
     victim = next(c for c in multiprocessing.active_children() if c.name == 'world 0')
     os.kill(victim.pid, signal.SIGKILL)
-    multiprocessing.connection.wait(
-        [victim.sentinel], timeout=30.0
-    )
+    multiprocessing.connection.wait([victim.sentinel], timeout=30.0)
     with pytest.raises(SimulationError, match=r'worker 0 with lane 0 died \(exit code -9'):
         dying.run_chunk(STILL, ALL)
     assert not Path(f'/proc/{victim.pid}').exists()
