@@ -10,9 +10,13 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from structrl_ros.cli.training_worlds import worlds_of
+
 if TYPE_CHECKING:
     from structrl_ros.training.evaluate import Evaluation
     from structrl_ros.training.evaluate import Rate
+    from structrl_ros.training.run_request import RunRequest
+    from structrl_ros.training.run_trainer import Worlds
 
 evaluate = typer.Typer(no_args_is_help=True, help='Measure success rates, with intervals.')
 
@@ -27,7 +31,9 @@ def policy(
     checkpoint: Annotated[str, typer.Argument(help='Checkpoint, or run directory.')],
     assignments: Annotated[
         list[str] | None,
-        typer.Argument(metavar='[KEY:=VALUE]...', help='body.KEY is an option of the body.'),
+        typer.Argument(
+            metavar='[KEY:=VALUE]...', help='body.KEY: of the body, policy.KEY: of the policy.'
+        ),
     ] = None,
     body: Annotated[str, typer.Option(help='twin, tabletop, libero, or ros.')] = 'twin',
     task: Annotated[
@@ -51,53 +57,70 @@ def policy(
 
     Example: [bold]structrl evaluate policy runs/ppo --body twin --task pack_lunch[/]
     """
-    import json as encoding
+    from structrl_ros.cli.up import parse_assignments
+    from structrl_ros.sim.registry import default_task
+    from structrl_ros.training.run_request import make_request
+
+    console = Console(soft_wrap=True)
+    request = make_request(
+        'sft',
+        assignments={**parse_assignments(assignments or []), 'environments': str(environments)},
+        words={'body': body, 'start': checkpoint},
+        tasks=tuple(task or ([] if body == 'ros' else [default_task(body)])),
+        seed=seed,
+    )
+    worlds = worlds_of(workers, ray)
+    ode, sde = _measure(request, worlds, episodes, initial_states, console)
+    console.print(_table(ode, sde))
+    if json is not None:
+        _write(json, request, ode, sde)
+
+
+def _measure(
+    request: RunRequest, worlds: Worlds, episodes: int, initial_states: int, console: Console
+) -> tuple[Evaluation, Evaluation]:
+    """Return what a policy does without noise, and with the noise of training."""
     from dataclasses import replace
 
     import torch
 
-    from structrl_ros.cli.training_worlds import worlds_of
-    from structrl_ros.cli.up import parse_assignments
-    from structrl_ros.models.whole_files import whole_file
-    from structrl_ros.sim.registry import default_task
     from structrl_ros.training.evaluate import evaluate_policy
-    from structrl_ros.training.run_request import make_request
     from structrl_ros.training.start_policy import load_start
 
     torch.set_num_threads(1)
-    console = Console(soft_wrap=True)
-    values = {**parse_assignments(assignments or []), 'environments': str(environments)}
-    tasks = tuple(task or ([default_task(body)] if body != 'ros' else []))
-    request = make_request('sft', assignments=values, words={'body': body}, tasks=tasks)
-    trained = load_start(checkpoint)
-    request = replace(request, feature_names=trained.config.feature_names)
-    make_world = worlds_of(workers, ray)(request)
-    found: list[Evaluation] = []
-    for explore in (False, True):
+    trained = load_start(request.start, request.policy_options)
+    make_world = worlds(replace(request, feature_names=trained.config.feature_names))
+
+    def play(explore: bool) -> Evaluation:
         with console.status('with the noise of training' if explore else 'without noise'):
-            found.append(
-                evaluate_policy(
-                    trained,
-                    make_world,
-                    tasks,
-                    episodes=episodes,
-                    seed=seed,
-                    initial_states=initial_states,
-                    explore=explore,
-                )
+            return evaluate_policy(
+                trained,
+                make_world,
+                request.settings.tasks,
+                episodes=episodes,
+                seed=request.settings.seed,
+                initial_states=initial_states,
+                explore=explore,
             )
-    console.print(_table(*found))
-    if json is not None:
-        document = {
-            'checkpoint': checkpoint,
-            'body': body,
-            'body_options': dict(request.body_options),
-            'seed': seed,
-            'ode': found[0].to_json(),
-            'sde': found[1].to_json(),
-        }
-        with whole_file(json) as place:
-            place.write_text(f'{encoding.dumps(document, indent=2)}\n', encoding='utf-8')
+
+    return play(False), play(True)
+
+
+def _write(path: Path, request: RunRequest, ode: Evaluation, sde: Evaluation) -> None:
+    import json
+
+    from structrl_ros.models.whole_files import whole_file
+
+    document = {
+        'checkpoint': request.start,
+        'body': request.body,
+        'body_options': dict(request.body_options),
+        'seed': request.settings.seed,
+        'ode': ode.to_json(),
+        'sde': sde.to_json(),
+    }
+    with whole_file(path) as place:
+        place.write_text(f'{json.dumps(document, indent=2)}\n', encoding='utf-8')
 
 
 def _table(ode: Evaluation, sde: Evaluation) -> Table:
