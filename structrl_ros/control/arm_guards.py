@@ -48,12 +48,18 @@ def guard_state(
     return look
 
 
-def guard_mode(state: Callable[[], ArmState | None], *, needs_control: bool = False) -> Guard:
+def guard_mode(
+    state: Callable[[], ArmState | None],
+    *,
+    needs_control: bool = False,
+    complaint: Callable[[], str] = str,
+) -> Guard:
     """Return the guard of the arm's mode: user stop, guiding and reflex pause the policy.
 
     Args:
         state: Gives the newest state.
         needs_control: Whether an arm that is idle takes no waypoints.
+        complaint: Why the driver thinks that the arm is not under control.
     """
 
     def look() -> Objection | None:
@@ -65,7 +71,8 @@ def guard_mode(state: Callable[[], ArmState | None], *, needs_control: bool = Fa
             errors = f' ({", ".join(now.errors)})' if now.errors else ''
             return Objection(why + errors, stops=True)
         if needs_control and now.mode is not ArmMode.MOVE:
-            return Objection(f'arm is {now.mode.name}, not under control', stops=False)
+            because = f' ({complaint()})' if complaint() else ''
+            return Objection(f'arm is {now.mode.name}, not under control{because}', stops=False)
         return None
 
     return look

@@ -157,11 +157,17 @@ class JointStream:
 
         None: it passes there at none of them, so the arm has left the stream.
         """
-        ahead = self._time_s + self._period_s * np.arange(periods + 1)
-        places = np.array([self._segment.at(t).position for t in ahead.tolist()])
-        gaps = np.abs(places - position).max(axis=1)
-        nearest = int(gaps.argmin())
-        return nearest if gaps[nearest] <= SAME_POSITION else None
+        motion = self.motion
+        fastest = int(np.argmax(np.abs(motion.velocity)))
+        step = float(motion.velocity[fastest]) * self._period_s
+        away = float(position[fastest] - motion.position[fastest])
+        guess = round(away / step) if abs(step) > SAME_POSITION else 0
+        for ahead in dict.fromkeys((guess, 0, guess - 1, guess + 1)):
+            place = self._segment.at(self._time_s + ahead * self._period_s).position
+            is_there = bool((np.abs(place - position) <= SAME_POSITION).all())
+            if 0 <= ahead <= periods and is_there:
+                return ahead
+        return None
 
     def resume(self, motion: JointMotion) -> None:
         """Go on from where the arm says that its reference is, after commands were lost.

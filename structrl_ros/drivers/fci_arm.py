@@ -57,7 +57,7 @@ class FciArm:
         self._answer = ''
         self._answered = threading.Event()
         self._first = threading.Event()
-        self._why, self._is_lost = '', False
+        self._why, self._gripper_why, self._is_lost = '', '', False
         self._gripper: FciChild | None = None
         self._child = self._connect()
         self._wish: bool | None = None
@@ -76,7 +76,7 @@ class FciArm:
     @property
     def complaint(self) -> str:
         """Why arm or gripper stopped last, '' if they did not."""
-        return self._why
+        return self._why or self._gripper_why
 
     @property
     def process_ids(self) -> tuple[int, ...]:
@@ -170,6 +170,7 @@ class FciArm:
 
     def _start_gripper(self) -> FciChild:
         self._busy_since_s = None
+        self._gripper_why = ''
         return FciChild(
             'fci_gripper_process', self._settings, hear=self._hear_gripper, on_end=lambda: None
         )
@@ -199,7 +200,7 @@ class FciArm:
             elif self._busy_since_s is None:
                 self._busy_since_s = time.monotonic()
         else:
-            self._why = f'gripper: {payload.decode()}'
+            self._gripper_why = f'gripper: {payload.decode()}'
 
     def _ended(self) -> None:
         self._why = self._why or 'its process ended'

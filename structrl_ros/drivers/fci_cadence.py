@@ -10,7 +10,7 @@ after it tells where the arm is, and the motion goes on from there.
 from __future__ import annotations
 
 #: A state that was waited for less than this had been lying there, seconds.
-SHORTEST_WAIT_S = 0.00025
+SHORTEST_WAIT_S = 0.0001
 #: A wait longer than this, and than twice the usual one, is a pause, seconds.
 LONGEST_WAIT_S = 0.0016
 #: An answer that took longer than this is not sent, seconds.

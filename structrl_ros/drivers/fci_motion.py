@@ -15,6 +15,7 @@ import numpy as np
 from structrl_ros.control.joint_segments import JointMotion
 from structrl_ros.control.joint_stream import SAME_POSITION
 from structrl_ros.control.joint_stream import JointStream
+from structrl_ros.drivers.fci_cadence import SHORTEST_WAIT_S
 from structrl_ros.drivers.fci_cadence import Cadence
 from structrl_ros.types import Float64
 
@@ -22,6 +23,8 @@ from structrl_ros.types import Float64
 MOST_LOST = 20
 #: Arm periods that are kept for the log.
 TURNS_KEPT = 40
+#: A state that was waited for longer than this may have come earlier, seconds.
+PAUSE_S = 0.0012
 #: Seconds between two commands.
 PERIOD_S = 0.001
 
@@ -77,7 +80,7 @@ class FciMotion:
         self.stream = stream
         self.cadence = Cadence()
         self._answered_s = 0.0
-        self._was_late = False
+        self._was_late = self._paused = False
         self.resumed = 0
         self.state: Any = None
         self.turns: deque[Turn] = deque(maxlen=TURNS_KEPT)
@@ -98,6 +101,8 @@ class FciMotion:
         if self._next is None:
             self._begin(state)
         elif not self.cadence.is_fresh(came - began):
+            # A state lies here already: the one that was answered after a pause was old, too.
+            self._was_late |= self._paused and came - began < SHORTEST_WAIT_S
             self._note(state, came - began, 0.0, 0, None)
             return True
         gap = max(abs(a - b) for a, b in zip(state.q_d, self._last, strict=True))
@@ -109,6 +114,7 @@ class FciMotion:
             self._send()
             answer_s = time.perf_counter() - came
             self._was_late = answer_s > PERIOD_S
+            self._paused = came - began > PAUSE_S
             self._answered_s = state.time.to_sec()
             self._make_next()
         self._note(state, came - began, gap, lost, answer_s)

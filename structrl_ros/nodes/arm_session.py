@@ -142,7 +142,11 @@ class ArmSession:
         return [
             guard_word(lambda: self._waiting, stops=False),
             guard_state(arm.state, lambda: arm.age_s, limit_s=p.max_state_age_s),
-            guard_mode(arm.state, needs_control=arm.is_hardware),
+            guard_mode(
+                arm.state,
+                needs_control=arm.is_hardware,
+                complaint=lambda: getattr(arm, 'complaint', ''),
+            ),
             *([] if clock is None else [guard_clock(lambda: clock.jump_s)]),
             guard_age(
                 'heartbeat of who sends chunks',
