@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 
 from structrl_ros.training.experiments.outcomes import Outcomes
-from structrl_ros.training.experiments.plan import Arm
 from structrl_ros.training.experiments.plan import Experiment
 from structrl_ros.training.experiments.twin_bench import TwinBench
 from structrl_ros.training.experiments.verdict import Claim
@@ -47,9 +46,17 @@ def optimisers(bench: TwinBench) -> Experiment:
         ),
         arms=(
             *bench.start_arms(bench.grpo[0], loss=bench.loss),
-            *(_arm(bench, 'grpo', reward) for reward in ('structured', 'terminal')),
             *(
-                dataclasses.replace(_arm(bench, 'ppo', reward), seeds=bench.report_seeds)
+                bench.arm(
+                    f'GRPO {reward}', bench.grpo, trainer='grpo', reward=reward, loss=bench.loss
+                )
+                for reward in ('structured', 'terminal')
+            ),
+            *(
+                dataclasses.replace(
+                    bench.arm(f'PPO {reward}', bench.grpo, reward=reward, loss=bench.loss),
+                    seeds=bench.report_seeds,
+                )
                 for reward in ('structured', 'terminal')
             ),
         ),
@@ -57,17 +64,6 @@ def optimisers(bench: TwinBench) -> Experiment:
         judge=_judge_grpo,
         measures=('success', 'training_success', 'steps', 'idle'),
         note=f'PPO from the same start, in the same world and budget: {bench.report_seeds} seeds.',
-    )
-
-
-def _arm(bench: TwinBench, trainer: str, reward: str) -> Arm:
-    return bench.arm(
-        f'{trainer.upper()} {reward}',
-        bench.grpo,
-        trainer=trainer,
-        reward=reward,
-        practice=bench.grpo_practice,
-        loss=bench.loss,
     )
 
 

@@ -28,8 +28,6 @@ class TwinBench:
         claim_seeds: Of arms that a claim rests on.
         report_seeds: Of arms that are reported.
         practice: Settings of both trainers, `iterations` apart.
-        grpo_practice: The same for the comparison of GRPO and PPO: GRPO's advantage is one number
-            a rollout, and needs more rollouts an iteration.
         ppo: Settings of PPO alone.
         start: Settings of the imitation.
         hidden: Width of the policy.
@@ -51,14 +49,6 @@ class TwinBench:
     report_seeds: int = 3
     practice: Mapping[str, Any] = field(
         default_factory=lambda: {'episodes': 64, 'learning_rate': 7e-4}
-    )
-    grpo_practice: Mapping[str, Any] = field(
-        default_factory=lambda: {
-            'episodes': 128,
-            'environments': 128,
-            'learning_rate': 7e-4,
-            'epochs': 2,
-        }
     )
     ppo: Mapping[str, Any] = field(
         default_factory=lambda: {'critic_width': 128, 'trace_decay': 0.8}
@@ -82,7 +72,7 @@ class TwinBench:
     start_episodes: int = 512
     hard: tuple[float, int] = (0.03, 40)
     sampled: tuple[float, int] = (0.011, 18)
-    grpo: tuple[float, int] = (0.013, 24)
+    grpo: tuple[float, int] = (0.018, 30)
     reward: tuple[float, int] = (0.024, 20)
     gating: tuple[float, int] = (0.032, 22)
     loss: float = 0.1
@@ -130,7 +120,6 @@ class TwinBench:
         trainer: str = 'ppo',
         reward: str | None = None,
         start: StartRecipe | None = None,
-        practice: Mapping[str, Any] | None = None,
         **options: float,
     ) -> Arm:
         """Return an arm that practises.
@@ -141,7 +130,6 @@ class TwinBench:
             trainer: 'ppo' or 'grpo'.
             reward: Name of a configuration.
             start: None for `competent`.
-            practice: None for `self.practice`.
             **options: Further ones of the world.
         """
         own = self.ppo if trainer == 'ppo' else {}
@@ -152,7 +140,7 @@ class TwinBench:
             trainer=trainer,
             reward=reward or name,
             world=self.world(where[0], **options),
-            settings={**(practice or self.practice), **own, 'iterations': where[1]},
+            settings={**self.practice, **own, 'iterations': where[1]},
             policy={'exploration': {'sigma': self.sigma}},
             beta_r=self.beta_r if reward == 'robometer' else None,
         )
@@ -191,7 +179,6 @@ QUICK = TwinBench(
     claim_seeds=2,
     report_seeds=1,
     practice={'episodes': 8, 'learning_rate': 7e-4, 'environments': 8},
-    grpo_practice={'episodes': 8, 'learning_rate': 7e-4, 'environments': 8, 'epochs': 2},
     ppo={'critic_width': 16, 'warmup_epochs': 2},
     start={
         'demonstrations': 8,
