@@ -93,6 +93,7 @@ def test_brain_sees_an_arm_as_it_sees_a_simulator(graph):
         assert name not in named or graph.ear.count_publishers(name) == 0
 
 
+@pytest.mark.slow  # rows are skipped in real time where the machine is busy
 def test_chunk_moves_ee_as_far_as_it_says(graph):
     kinematics = Kinematics(ROBOT)
     start = kinematics.forward(graph.arm.state().reference)[:3, 3]
@@ -382,6 +383,7 @@ def test_health_says_mode_ages_and_why(graph):
     assert 'stopped by reflex' in status.message
 
 
+@pytest.mark.slow  # five processes in real time: they need a machine to themselves
 def test_two_arms_run_chunks_of_one_stamp_together_and_say_how_far_apart():
     left = ArmGraph(5, namespace='left', partner='right')
     right = ArmGraph(5, namespace='right', partner='left')
