@@ -28,12 +28,12 @@ from dataclasses import asdict
 from dataclasses import dataclass
 from typing import Any
 
+from bridge_overhead import _environment
 from bridge_overhead import cpu_seconds
-from rich.console import Console
-from rich.table import Table
+from rollout_report import Row
+from rollout_report import report
 
 KINDS = ('process', 'pool', 'topics', 'two topics', 'ray 1', 'ray 2')
-TOPICS_TARGET, RAY_TARGET, OTHER_TARGET = 0.8, 1.6, 0.15
 CHUNK_LENGTH = 5
 
 
@@ -49,30 +49,48 @@ class Segment:
     network: float
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """The quietest segment of a kind of world."""
-
-    kind: str
-    lanes: int
-    processes: int
-    episodes_per_wall_s: float
-    steps_per_wall_s: float
-    episodes_per_cpu_s: float
-    steps_per_cpu_s: float
-    physics: float
-    network: float
-    other: float
-
-
-@dataclass(frozen=True, slots=True)
 class Player:
-    """Plays the episodes once, in `lanes` lanes on `processes` processes besides this one."""
+    """A kind of world in a process of its own, so that nothing of another kind is in its way."""
 
-    kind: str
-    lanes: int
-    processes: int
-    play: Callable[[], Segment]
+    def __init__(self, kind: str, body: str, task: str, episodes: int) -> None:
+        words = ['--player', kind, '--body', body, '--episodes', str(episodes), '--task', task]
+        self.kind = kind
+        self._process = subprocess.Popen(
+            [sys.executable, __file__, *words],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=_environment(os.getpid() % 100 + 1 if kind == 'topics' else os.getpid() % 99 + 2),
+        )
+
+    def __enter__(self) -> Player:
+        """Wait until it has played once: scenes, caches."""
+        self.lanes, self.processes = json.loads(self._line())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the process."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(30)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def play(self) -> Segment:
+        """Play the episodes once."""
+        assert self._process.stdin is not None
+        self._process.stdin.write('go\n')
+        self._process.stdin.flush()
+        return Segment(**json.loads(self._line()))
+
+    def _line(self) -> str:
+        assert self._process.stdout is not None
+        while line := self._process.stdout.readline():
+            if line.startswith(('[', '{')):
+                return line
+        raise SystemExit(f'{self.kind}: ended with status {self._process.wait()}')
 
 
 def main() -> int:
@@ -84,14 +102,17 @@ def main() -> int:
     parser.add_argument('--segments', type=int, default=3)
     parser.add_argument('--kinds', default=','.join(KINDS), help=f'of {", ".join(KINDS)}')
     parser.add_argument('--json', default='', help='file for the numbers')
+    parser.add_argument('--player', help=argparse.SUPPRESS)
     words = parser.parse_args()
+    if words.player:
+        return run_player(words.player, words.body, words.task, words.episodes)
     kinds = [kind.strip() for kind in words.kinds.split(',')]
     unknown = sorted(set(kinds) - set(KINDS))
     if unknown:
         parser.error(f'unknown kind {unknown[0]!r}; known: {", ".join(KINDS)}')
     before = os.getloadavg()[0]
     rows = measure(words.body, words.task, kinds, words.episodes, words.segments)
-    document = report(words.body, rows, before)
+    document = report(f'{words.body}: flow policy, chunks of {CHUNK_LENGTH}', rows, before)
     if words.json:
         with open(words.json, 'w', encoding='utf-8') as file:
             json.dump(document, file, indent=1)
@@ -103,16 +124,9 @@ def measure(
     body: str, task: str, kinds: list[str], episodes: int, segments: int
 ) -> dict[str, Row]:
     """Return a row a kind; the kinds take turns."""
-    import torch
-
-    torch.set_num_threads(1)
     best: dict[str, tuple[Player, Segment, Segment]] = {}
     with ExitStack() as stack:
-        if any(kind.startswith('ray') for kind in kinds):
-            stack.enter_context(_ray_cluster())
-        players = [stack.enter_context(player(kind, body, task, episodes)) for kind in kinds]
-        for one in players:
-            one.play()  # scenes, compilers, caches
+        players = [stack.enter_context(Player(kind, body, task, episodes)) for kind in kinds]
         for _ in range(segments):
             for one in players:
                 now = one.play()
@@ -143,43 +157,45 @@ def _row(one: Player, by_cpu: Segment, by_wall: Segment, bare: Segment | None) -
     )
 
 
-@contextmanager
-def player(kind: str, body: str, task: str, episodes: int) -> Iterator[Player]:
-    """Make a kind of world and the policy that plays in it."""
+def run_player(kind: str, body: str, task: str, episodes: int) -> int:
+    """Play once for each line of standard input; print what it took."""
+    import torch
+
+    torch.set_num_threads(1)
+    lanes = {'process': 1, 'pool': 4, 'topics': 1, 'two topics': 2, 'ray 1': 4, 'ray 2': 8}[kind]
+    processes = {'process': 0, 'pool': 2, 'topics': 1, 'two topics': 2, 'ray 1': 1, 'ray 2': 2}
+    with ExitStack() as stack:
+        world, pids = _make_world(stack, kind, body, lanes, processes[kind])
+        play = _player(world, body, task, episodes, pids)
+        play()
+        print(json.dumps([lanes, processes[kind]]), flush=True)
+        while sys.stdin.readline():
+            print(json.dumps(asdict(play())), flush=True)
+    return 0
+
+
+def _make_world(
+    stack: ExitStack, kind: str, body: str, lanes: int, processes: int
+) -> tuple[Any, list[int]]:
+    """Return a kind of world, and the processes beside it whose CPU it does not tell itself."""
     from structrl_ros.training.body_worlds import world_maker
 
-    name = kind.removesuffix(' 1').removesuffix(' 2')
-    with ExitStack() as stack:
-        if name in ('topics', 'two topics'):
-            lanes = processes = 2 if name == 'two topics' else 1
-            nodes = [stack.enter_context(_sim_node(body, kind, i)) for i in range(lanes)]
-            world: Any = _through_topics(kind, lanes)
-            pids = [node.pid for node in nodes]
-        elif name == 'ray':
-            from structrl_ros.training.ray_rollouts import RayWorkers
+    pids: list[int] = []
+    if 'topics' in kind:
+        nodes = [stack.enter_context(_sim_node(body, lane)) for lane in range(lanes)]
+        pids = [node.pid for node in nodes]
+        from structrl_ros.nodes.ros_world import RosWorld
 
-            processes, pids = int(kind[-1]), []
-            lanes = 4 * processes
-            world = RayWorkers(
-                world_maker(body, environments=4, workers=1), address='local', actors=processes
-            )
-        else:
-            lanes, processes, pids = (4, 2, []) if name == 'pool' else (1, 0, [])
-            world = world_maker(body, environments=lanes, workers=max(1, processes))()
-        stack.callback(world.close)
-        yield Player(kind, lanes, processes, _player(world, body, task, episodes, pids))
+        world: Any = RosWorld([_namespace(lane) for lane in range(lanes)])
+    elif 'ray' in kind:
+        from structrl_ros.training.ray_rollouts import RayWorkers
 
-
-@contextmanager
-def _ray_cluster() -> Iterator[None]:
-    """Start a cluster for all actors; those of the kind that does not play are idle."""
-    import ray
-
-    ray.init(num_cpus=3, include_dashboard=False, log_to_driver=False, logging_level='error')
-    try:
-        yield
-    finally:
-        ray.shutdown()
+        make = world_maker(body, environments=lanes // processes, workers=1)
+        world = RayWorkers(make, address='local', actors=processes)
+    else:
+        world = world_maker(body, environments=lanes, workers=max(1, processes))()
+    stack.callback(world.close)
+    return world, pids
 
 
 def _player(
@@ -216,85 +232,17 @@ def _namespace(lane: int) -> str:
     return f'/lane_{lane}'
 
 
-def _domain(kind: str) -> int:
-    """Return a ROS domain for a kind, so that two kinds do not hear each other."""
-    return os.getpid() % 50 + 1 + 50 * (kind == 'two topics')
-
-
 @contextmanager
-def _sim_node(body: str, kind: str, lane: int) -> Iterator[subprocess.Popen[bytes]]:
-    from bridge_overhead import _environment
-
+def _sim_node(body: str, lane: int) -> Iterator[subprocess.Popen[bytes]]:
     words = [f'body:={body}', 'lockstep:=true']
     command = [sys.executable, '-m', 'structrl_ros.nodes.sim_node', '--ros-args']
     command += [w for word in words for w in ('-p', word)]
-    command += ['-r', f'__ns:={_namespace(lane)}']
-    process = subprocess.Popen(command, env=_environment(_domain(kind)))
+    process = subprocess.Popen([*command, '-r', f'__ns:={_namespace(lane)}'])
     try:
         yield process
     finally:
         process.terminate()
         process.wait(10)
-
-
-def _through_topics(kind: str, lanes: int) -> Any:
-    from structrl_ros.nodes.ros_world import RosWorld
-
-    os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
-    return RosWorld([_namespace(i) for i in range(lanes)], domain_id=_domain(kind))
-
-
-def report(body: str, rows: dict[str, Row], load: float) -> dict[str, Any]:
-    """Print the table and the targets, and return both."""
-    console = Console(width=110)
-    table = Table(title=f'Rollouts on {body}: flow policy, chunks of {CHUNK_LENGTH}')
-    heads = ('world', 'lanes', 'processes', 'episodes/wall s', 'steps/wall s')
-    heads += ('episodes/CPU s', 'steps/CPU s', 'physics', 'network', 'other')
-    for head in heads:
-        table.add_column(head, justify='left' if head == 'world' else 'right')
-    for row in rows.values():
-        table.add_row(
-            row.kind,
-            str(row.lanes),
-            str(row.processes),
-            f'{row.episodes_per_wall_s:.2f}',
-            f'{row.steps_per_wall_s:.0f}',
-            f'{row.episodes_per_cpu_s:.2f}',
-            f'{row.steps_per_cpu_s:.0f}',
-            *(f'{100 * share:.1f} %' for share in (row.physics, row.network, row.other)),
-        )
-    console.print(table)
-    targets = judge(rows, load)
-    for name, target in targets.items():
-        verdict = {True: 'met', False: 'missed', None: 'not judged'}[target['is_met']]
-        console.print(f'{name}: {target["value"]:.2f}, target {target["target"]}: {verdict}')
-    console.print(f'load when it began {load:.1f}, {os.cpu_count()} cores')
-    return {'rows': [asdict(row) for row in rows.values()], 'targets': targets, 'load': load}
-
-
-def judge(rows: dict[str, Row], load: float) -> dict[str, dict[str, Any]]:
-    """Return each target that was measured; what needs free cores is not judged without them."""
-    targets: dict[str, dict[str, Any]] = {}
-    bare = rows.get('process')
-    if bare is not None:
-        is_met = bare.other <= OTHER_TARGET
-        targets['CPU outside physics and network'] = _target(bare.other, OTHER_TARGET, is_met)
-    if bare is not None and 'topics' in rows:
-        ratio = rows['topics'].steps_per_cpu_s / bare.steps_per_cpu_s
-        is_met = ratio >= TOPICS_TARGET
-        targets['through topics / in process, CPU'] = _target(ratio, TOPICS_TARGET, is_met)
-        ratio = rows['topics'].steps_per_wall_s / bare.steps_per_wall_s
-        targets['through topics / in process, wall'] = _target(ratio, TOPICS_TARGET, None)
-    if 'ray 1' in rows and 'ray 2' in rows:
-        ratio = rows['ray 2'].steps_per_wall_s / rows['ray 1'].steps_per_wall_s
-        is_free = load < (os.cpu_count() or 1) - 1.5
-        is_met = ratio >= RAY_TARGET if is_free or ratio >= RAY_TARGET else None
-        targets['Ray 2 / 1, wall'] = _target(ratio, RAY_TARGET, is_met)
-    return targets
-
-
-def _target(value: float, target: float, is_met: bool | None) -> dict[str, Any]:
-    return {'value': value, 'target': target, 'is_met': is_met}
 
 
 if __name__ == '__main__':

@@ -24,6 +24,7 @@ from structrl_ros.control.limits import Limits  # noqa: E402
 from structrl_ros.sim.libero.body import LiberoBody  # noqa: E402
 from structrl_ros.types import ChunkDone  # noqa: E402
 from structrl_ros.types import Episode  # noqa: E402
+from structrl_ros.types import Safety  # noqa: E402
 from structrl_ros.types import SimulatorState  # noqa: E402
 from structrl_ros.wire import topics  # noqa: E402
 from structrl_ros.wire.image_codecs import image_from_message  # noqa: E402
@@ -70,12 +71,13 @@ def test_lockstep_through_topics_equals_the_rollout_in_process(body):
 def test_reset_in_the_middle_of_a_chunk_closes_the_part_that_ran(body):
     assert body.reset().accepted
     old = body.episode.episode
-    body.send(1, np.tile(RIGHT, (12, 1)))
-    time.sleep(0.1)
+    said = len(body.all(Safety))
+    body.send(1, np.tile(RIGHT, (36, 1)))
+    body.wait(lambda: len(body.all(Safety)) > said, 'the start of the chunk')
     assert body.reset().accepted
     (done,) = [d for d in body.all(ChunkDone) if d.episode == old]
     (end,) = [e for e in body.all(Episode) if e.episode == old and e.ended]
-    assert 0 < len(done.executed) == done.executed_steps < 96
+    assert 0 < len(done.executed) == done.executed_steps < 288
     assert (done.truncated, done.terminated) == (True, False)
     assert end.end_reason == 'reset'
     assert done.stamp_ns < body.episode.stamp_ns
