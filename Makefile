@@ -33,7 +33,7 @@ help:
 
 .PHONY: install
 install: $(STAMPS)/editable $(STAMPS)/libero-$(LIBERO) $(STAMPS)/torch-$(TORCH) $(STAMPS)/learning \
-    $(STAMPS)/sensors
+    $(STAMPS)/sensors $(STAMPS)/console
 
 $(STAMPS)/venv: requirements/system.sh
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; \
@@ -89,6 +89,11 @@ $(STAMPS)/sensors: requirements/sensors.txt | $(STAMPS)/wheels-$(ROS_DISTRO_WHEE
     $(STAMPS)/libero-$(LIBERO)
 	@echo 'structrl: installing the libraries for cameras'
 	@$(PIP) install -q -r requirements/sensors.txt
+	@touch $@
+
+$(STAMPS)/console: requirements/console.txt | $(STAMPS)/wheels-$(ROS_DISTRO_WHEELS)
+	@echo 'structrl: installing the libraries for the console'
+	@$(PIP) install -q -r requirements/console.txt
 	@touch $@
 
 # --- use -----------------------------------------------------------------------------------

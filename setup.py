@@ -42,6 +42,7 @@ setup(
         f'{NAME}.training': ['configs/*.yaml'],
         f'{NAME}.control': ['robots/*.json'],
         f'{NAME}.recording': ['*.html'],
+        f'{NAME}.console': ['page/*'],
         f'{NAME}.training.experiments': ['*.html'],
     },
     data_files=[
@@ -56,6 +57,7 @@ setup(
     extras_require={
         'cli': ['typer', 'rich', 'pyyaml', 'pydantic>=2', 'httpx'],
         'control': ['ruckig'],
+        'console': ['fastapi', 'uvicorn', 'websockets', 'pillow'],
         'recording': ['rosbags>=0.11.9,<0.12', 'mcap', 'jinja2', 'pillow', 'ruamel.yaml'],
         'test': ['pytest', 'pytest-timeout', 'pytest-xdist', 'hypothesis'],
     },

@@ -23,6 +23,7 @@ PURPOSES = {
     'libero-no-deps': 'simulator, optional',
     'export': 'export and import of data sets, optional',
     'sensors': 'cameras, optional',
+    'console': 'the console, optional',
     'learning': 'training, optional',
     'learning-no-deps': 'training, optional',
     'dev': 'development',

@@ -34,6 +34,8 @@ RESET_EPISODE = 'reset_episode'
 RESET_SAFETY = 'reset_safety'
 EMERGENCY_STOP = 'emergency_stop'
 EXECUTE_TASK = 'execute_task'
+RECORD = 'record'
+MARK_EPISODE = 'mark_episode'
 
 
 def image_topic(role: str) -> str:
