@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structrl_ros.errors import ParameterError
+from structrl_ros.progress.hop import LABEL_SCALE
 from structrl_ros.progress.hop import signed_hop
 from structrl_ros.types import Float64
 
@@ -239,4 +240,4 @@ def _draw_negative(trajectory: Trajectory, family: Family, rng: np.random.Genera
 
 def labels_of(pairs: list[Pair]) -> Float64:
     """Return the regression targets y = 100 hop (Eq. 9), shape (N,)."""
-    return 100.0 * np.array([pair.hop for pair in pairs], dtype=np.float64)
+    return LABEL_SCALE * np.array([pair.hop for pair in pairs], dtype=np.float64)
