@@ -23,8 +23,10 @@ def info(folder: BagFolder) -> None:
     reader = BagReader(folder)
     table = Table('topic', 'type')
     table.add_column('messages', justify='right')
+    table.add_column('missing', justify='right')
     for topic, summary in sorted(reader.topics.items()):
-        table.add_row(topic, summary.msgtype, str(summary.count))
+        missing = str(reader.missing.get(topic, '')) if not reader.is_cut else '?'
+        table.add_row(topic, summary.msgtype, str(summary.count), missing)
     console.print(table)
     if reader.is_cut:
         console.print(f'the bag was cut; finish it: structrl bag repair {folder}', style='yellow')

@@ -1,14 +1,16 @@
 """recorder_node: every topic of the contract into one bag, from the first message on.
 
-It subscribes with raw bytes, so that nothing is decoded but what carries a chunk number (for
-gaps). A disk that fails stops the recording, not the node: the graph goes on and /diagnostics
-says why. SIGINT and SIGTERM end it within two seconds with a closed bag.
+It subscribes with raw bytes, so that nothing is decoded but what carries a chunk number. Gaps are
+counted by these, and by the numbers that publishers give to what they send. A disk that fails
+stops the recording, not the node: the graph goes on and /diagnostics says why. SIGINT and SIGTERM
+end it within two seconds with a closed bag.
 """
 
 from __future__ import annotations
 
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -27,10 +29,14 @@ from rclpy.serialization import deserialize_message
 from structrl_ros.errors import BagError
 from structrl_ros.errors import MessageError
 from structrl_ros.nodes.parameters import declare
+from structrl_ros.nodes.recorder_inbox import ADAPT_S
+from structrl_ros.nodes.recorder_inbox import RecorderInbox
 from structrl_ros.nodes.spinning import run_node
 from structrl_ros.params.recorder import RecorderParameters
 from structrl_ros.recording.bag_format import BagFormat
 from structrl_ros.recording.bag_format import TopicQos
+from structrl_ros.recording.bag_metadata import MISSING
+from structrl_ros.recording.bag_metadata import OFFERED
 from structrl_ros.recording.bag_parts import Compression
 from structrl_ros.recording.bag_parts import Storage
 from structrl_ros.recording.bag_writer import BagWriter
@@ -40,7 +46,6 @@ from structrl_ros.wire.chunk_codecs import chunk_done_from_message
 from structrl_ros.wire.qos import TOPICS
 from structrl_ros.wire.qos import message_type
 from structrl_ros.wire.qos import publisher_qos
-from structrl_ros.wire.qos import recorder_qos
 from structrl_ros.wire.qos import type_name
 from structrl_ros.wire.reward_codecs import predicates_from_message
 from structrl_ros.wire.reward_codecs import reward_from_message
@@ -73,7 +78,7 @@ class RecorderNode(Node):
         self._clock_ns = RosClock(self)
         self._gaps = GapCounter()
         self._error = ''
-        self._heard: dict[str, Any] = {}
+        self._inbox = RecorderInbox(self, self._take, self._note_offer)
         self._bag = self._open()
         self._health = self.create_publisher(
             message_type(topics.DIAGNOSTICS),
@@ -85,11 +90,13 @@ class RecorderNode(Node):
                 self._record(self._bag, topic)
         wall = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(1.0, self._every_second, clock=wall)
+        self.create_timer(ADAPT_S, self._inbox.adapt, clock=wall)
 
     def close(self) -> None:
         """End the bag and say what it holds."""
         if self._bag is None:
             return
+        self._note_missing(self._bag)
         self._try(self._bag.close)
         self.get_logger().info(self._summary())
 
@@ -117,7 +124,6 @@ class RecorderNode(Node):
         )
 
     def _record(self, bag: BagWriter, topic: str) -> None:
-        kind = message_type(topic)
         name = self.resolve_topic_name(topic)
         offered = publisher_qos(topic)
         qos = TopicQos(
@@ -126,16 +132,22 @@ class RecorderNode(Node):
             depth=offered.depth,
         )
         bag.add_topic(name, type_name(topic), qos)
-        decode = NUMBERED.get(topic)
+        self._inbox.open(topic)
 
-        def take(data: bytes) -> None:
-            self._try(bag.write, name, data)
-            if decode is not None:
-                self._count(name, data, kind, decode)
+    def _take(self, topic: str, data: bytes) -> None:
+        if self._bag is None:
+            return
+        name = self.resolve_topic_name(topic)
+        self._try(self._bag.write, name, data)
+        if decode := NUMBERED.get(topic):
+            self._count(name, data, message_type(topic), decode)
 
-        self._heard[topic] = self.create_subscription(
-            kind, topic, take, recorder_qos(topic), raw=True
-        )
+    def _note_offer(self, topic: str, offered: str) -> None:
+        """Say and keep what the publishers of a topic offer that is not the contract's."""
+        name = self.resolve_topic_name(topic)
+        self.get_logger().warning(f'{name} is offered {offered}: heard as such')
+        if self._bag is not None:
+            self._bag.notes[f'{OFFERED}{name}'] = offered
 
     def _count(
         self, name: str, data: bytes, kind: type[Any], decode: Callable[[Any], Any]
@@ -147,6 +159,13 @@ class RecorderNode(Node):
             return
         if gap := self._gaps.see(name, value.episode, value.chunk):
             self.get_logger().warning(f'{name}: {gap} missing before chunk {value.chunk}')
+
+    def _note_missing(self, bag: BagWriter) -> None:
+        bag.notes |= {f'{MISSING}{name}': str(n) for name, n in self._missing().items()}
+
+    def _missing(self) -> Counter[str]:
+        """Return the messages that were missed, by the name of their topic."""
+        return +(self._gaps.missing | self._inbox.publications.missing)
 
     def _try(self, action: Callable[..., None], *arguments: Any) -> None:
         try:
@@ -160,13 +179,13 @@ class RecorderNode(Node):
 
     def _every_second(self) -> None:
         if self._bag is not None:
+            self._note_missing(self._bag)
             self._try(self._bag.flush_if_due)
-        gaps = {f'gap {name}': n for name, n in self._gaps.missing.items() if n}
+        gaps = {f'gap {name}': n for name, n in self._missing().items()}
         level = HealthLevel.ERROR if self._error else HealthLevel.WARN if gaps else HealthLevel.OK
-        connected = [t for t, heard in self._heard.items() if heard.get_publisher_count()]
         values = {
             'directory': self._settings.directory,
-            'connected': ' '.join(connected),
+            'connected': ' '.join(self._inbox.connected()),
             **gaps,
         }
         if self._bag is not None:
@@ -182,7 +201,7 @@ class RecorderNode(Node):
             return self._error
         if self._bag is None:
             return 'nothing is recorded: parameter directory is empty'
-        missing = self._gaps.missing.total()
+        missing = self._missing().total()
         holes = f', {missing} missing' if missing else ''
         return f'{self._bag.counts.total()} messages in {self._bag.path}{holes}'
 

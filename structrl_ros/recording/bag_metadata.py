@@ -14,11 +14,15 @@ from rosbags.interfaces import Connection
 from rosbags.interfaces import ConnectionExtRosbag2
 from rosbags.rosbag2.metadata import dump_qos_v9
 from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
 
 from structrl_ros.recording.bag_parts import VERSION
 from structrl_ros.recording.bag_parts import Storage
 
 FILE_NAME = 'metadata.yaml'
+#: Prefixes of notes on a topic: how many messages never came, what QoS was offered instead.
+MISSING = 'missing '
+OFFERED = 'offered '
 
 
 @dataclass
@@ -48,13 +52,23 @@ def write_metadata(
     parts: Sequence[PartSummary],
     topics: Mapping[str, Connection],
     storage: Storage,
+    notes: Mapping[str, str] | None = None,
 ) -> None:
     """Write metadata.yaml whole, in the place of the one before.
+
+    Args:
+        directory: Of the bag.
+        parts: Its files, in order.
+        topics: Its topics.
+        storage: Of the files.
+        notes: Kept as `custom_data`.
 
     Raises:
         OSError: If the disk refuses.
     """
-    document = {'rosbag2_bagfile_information': information(parts, topics, storage)}
+    about = information(parts, topics, storage)
+    about['custom_data'] = dict(notes or {}) or None
+    document = {'rosbag2_bagfile_information': about}
     temporary = directory / f'{FILE_NAME}.tmp'
     temporary.write_text(_yaml(document), 'utf-8')
     temporary.replace(directory / FILE_NAME)
@@ -62,9 +76,23 @@ def write_metadata(
 
 def later_part_starts(directory: Path) -> frozenset[int]:
     """Return the stamps at which the parts of a bag begin, but the first; none if not told."""
-    document = YAML(typ='safe').load((directory / FILE_NAME).read_text('utf-8'))
-    files = document['rosbag2_bagfile_information'].get('files') or []
+    files = _read(directory).get('files') or []
     return frozenset(f['starting_time']['nanoseconds_since_epoch'] for f in files[1:])
+
+
+def notes_on_topics(directory: Path, prefix: str) -> dict[str, str]:
+    """Return the recorder's notes of a kind (`MISSING`, `OFFERED`), by topic; {} if none."""
+    notes = all_notes(directory)
+    return {k.removeprefix(prefix): v for k, v in notes.items() if k.startswith(prefix)}
+
+
+def all_notes(directory: Path) -> dict[str, str]:
+    """Return `custom_data` of a bag; {} where it has none, or no metadata.yaml that is read."""
+    try:
+        notes = _read(directory).get('custom_data') or {}
+        return {str(k): str(v) for k, v in notes.items()}
+    except (OSError, YAMLError, KeyError, TypeError, AttributeError):
+        return {}
 
 
 def part_metadata(part: PartSummary, topics: Mapping[str, Connection], storage: Storage) -> str:
@@ -99,6 +127,12 @@ def qos_text(connection: Connection) -> str:
     assert isinstance(connection.ext, ConnectionExtRosbag2)
     dumped = dump_qos_v9(connection.ext.offered_qos_profiles)
     return dumped if isinstance(dumped, str) else _yaml(dumped).strip()
+
+
+def _read(directory: Path) -> dict[str, Any]:
+    document = YAML(typ='safe').load((directory / FILE_NAME).read_text('utf-8'))
+    about: dict[str, Any] = document['rosbag2_bagfile_information']
+    return about
 
 
 def _topic(connection: Connection) -> dict[str, Any]:

@@ -33,7 +33,9 @@ from rosbags.typesys import get_typestore
 from rosbags.typesys.store import Typestore
 
 from structrl_ros.errors import BagError
+from structrl_ros.recording.bag_metadata import MISSING
 from structrl_ros.recording.bag_metadata import later_part_starts
+from structrl_ros.recording.bag_metadata import notes_on_topics
 from structrl_ros.recording.bag_repair import bag_files
 from structrl_ros.recording.bag_repair import is_torn
 from structrl_ros.recording.mcap_finish import whole_records
@@ -62,6 +64,7 @@ class BagReader:
 
     Attributes:
         topics: Type and count of each topic.
+        missing: Messages that were sent and never came to the recorder, by topic.
         is_cut: True if the bag was never closed (SIGKILL, power loss). What lies before the cut
             is read; `bag_repair.repair_bag` finishes the bag for other readers.
     """
@@ -77,6 +80,7 @@ class BagReader:
         self.path = path
         self.is_cut = False
         self.topics: dict[str, TopicSummary] = {}
+        self.missing: dict[str, int] = {}
         self._definitions: dict[str, tuple[str, str]] = {}
         self._part_starts: frozenset[int] = frozenset()
         self._store: Typestore | None = None
@@ -141,6 +145,8 @@ class BagReader:
             for connection in bag.connections:
                 self._add(connection)
         self._part_starts = later_part_starts(self.path)
+        told = notes_on_topics(self.path, MISSING)
+        self.missing = {topic: int(n) for topic, n in told.items() if n.isdecimal()}
 
     def _add(self, connection: Connection) -> None:
         known = self.topics.get(connection.topic)

@@ -13,6 +13,7 @@ from rosbags.rosbag2.errors import ReaderError
 
 from structrl_ros.errors import BagError
 from structrl_ros.recording.bag_metadata import PartSummary
+from structrl_ros.recording.bag_metadata import all_notes
 from structrl_ros.recording.bag_metadata import write_metadata
 from structrl_ros.recording.bag_parts import SUFFIXES
 from structrl_ros.recording.bag_parts import Storage
@@ -76,7 +77,7 @@ def repair_bag(directory: Path) -> RepairReport:
         part, connections = _summary(path)
         parts.append(part)
         topics |= {c.topic: c for c in connections}
-    write_metadata(directory, parts, topics, storage)
+    write_metadata(directory, parts, topics, storage, all_notes(directory))
     counts = {topic: sum(p.counts.get(topic, 0) for p in parts) for topic in topics}
     return RepairReport(counts, dropped)
 

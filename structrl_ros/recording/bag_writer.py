@@ -48,6 +48,7 @@ class BagWriter:
     Attributes:
         counts: Messages written (or still in the open chunk), by topic, without repeats.
         lost: Messages that came after the recording had failed, by topic.
+        notes: What the recorder learned on the way, for `custom_data` of metadata.yaml.
         error: Why the recording ended early, or ''.
     """
 
@@ -72,6 +73,7 @@ class BagWriter:
         self.path = path
         self.counts: Counter[str] = Counter()
         self.lost: Counter[str] = Counter()
+        self.notes: dict[str, str] = {}
         self.error = ''
         self._form = form or BagFormat()
         self._now_ns = now_ns
@@ -225,7 +227,7 @@ class BagWriter:
     def _end_part(self) -> None:
         storage = self._form.storage
         self._part.close(part_metadata(self._parts[-1], self._connections, storage))
-        write_metadata(self.path, self._parts, self._connections, storage)
+        write_metadata(self.path, self._parts, self._connections, storage, self.notes)
 
     def _drop_reserve(self) -> None:
         with suppress(OSError):

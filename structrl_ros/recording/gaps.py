@@ -27,3 +27,38 @@ class GapCounter:
         gap = max(0, chunk - known[1] - 1)
         self.missing[topic] += gap
         return gap
+
+
+class PublicationCounter:
+    """Counts missing publications by topic: a publisher numbers what it sends, from 1.
+
+    The middleware tells the number, not whose it is, so a topic is counted only while it has one
+    publisher. A publisher that is joined late, or that restarts, is no gap.
+
+    Attributes:
+        missing: Number of missing messages, by topic.
+    """
+
+    def __init__(self) -> None:
+        self.missing: Counter[str] = Counter()
+        self._last: dict[str, int] = {}
+
+    def see(self, topic: str, number: int, publishers: int) -> int:
+        """Take the number of the next message of a topic and return how many are missing.
+
+        Args:
+            topic: Its name.
+            number: Of the publication, from 1.
+            publishers: How many the topic has now.
+        """
+        known = self._last.pop(topic, None)
+        if publishers != 1:
+            return 0
+        self._last[topic] = number
+        gap = 0 if known is None else max(0, number - known - 1)
+        self.missing[topic] += gap
+        return gap
+
+    def forget(self, topic: str) -> None:
+        """Take the next message of a topic as joined late."""
+        self._last.pop(topic, None)

@@ -17,6 +17,7 @@ from structrl_ros.errors import BagError
 from structrl_ros.errors import ParameterError
 from structrl_ros.recording.bag_format import BagFormat
 from structrl_ros.recording.bag_format import TopicQos
+from structrl_ros.recording.bag_metadata import MISSING
 from structrl_ros.recording.bag_reader import BagReader
 from structrl_ros.recording.bag_repair import bag_files
 from structrl_ros.recording.bag_repair import repair_bag
@@ -137,6 +138,15 @@ def test_repair_of_a_whole_bag_changes_no_message(tmp_path, synthetic_run):
     run.write(tmp_path)
     assert repair_bag(tmp_path / 'bag').messages == len(run.sent)
     assert read_pairs(tmp_path / 'bag') == run.sent
+
+
+def test_repair_keeps_what_the_recorder_noted(tmp_path, synthetic_run):
+    writer = synthetic_run(chunks=3, close=False).write(tmp_path)
+    writer.notes[f'{MISSING}/plan'] = '4'
+    writer.close()
+    assert BagReader(tmp_path / 'bag').missing == {'/plan': 4}
+    repair_bag(tmp_path / 'bag')
+    assert BagReader(tmp_path / 'bag').missing == {'/plan': 4}
 
 
 def test_killed_recorder_leaves_all_but_the_last_second(tmp_path):
