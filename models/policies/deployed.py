@@ -31,8 +31,9 @@ PROMPTS = ('instruction', 'subtask')
 class DeployedPolicy:
     """Chunks by the noise-free ODE; `ports.Policy`. Needs torch.
 
-    The first noise of a chunk comes from a generator seeded by (seed, episode, chunk within the
-    episode, from 0), so the same observations give the same actions.
+    The first noise of a chunk comes from a generator seeded by (seed, seed and initial state of
+    the scene, chunk within the episode, from 0), so the same scene gives the same episode,
+    whatever was played before.
     """
 
     def __init__(
@@ -88,12 +89,12 @@ class DeployedPolicy:
         self._features = features
         self._prompt = prompt
         self._seed = seed
-        self._episode = 0
+        self._scene = (0, 0)
         self._chunk = 0
 
     def reset(self, episode: Episode) -> None:
         """Begin the noise of an episode."""
-        self._episode = episode.episode
+        self._scene = (episode.seed, episode.initial_state)
         self._chunk = 0
 
     def act(self, observation: Observation, subtask: Subtask, instruction: str) -> Float32:
@@ -125,7 +126,7 @@ class DeployedPolicy:
         return self._policy.normaliser.mean.device
 
     def _noise(self, shape: tuple[int, ...]) -> Float32:
-        generator = np.random.default_rng((self._seed, self._episode, self._chunk))
+        generator = np.random.default_rng((self._seed, *self._scene, self._chunk))
         return generator.standard_normal((1, 1, *shape), dtype=np.float32)
 
     def _read(self, observation: Observation) -> torch.Tensor:
