@@ -12,6 +12,7 @@ from rich.table import Table
 from structrl_ros.cli.bag import bag
 from structrl_ros.cli.bench_learning import bench_learning
 from structrl_ros.cli.calibrate import calibrate
+from structrl_ros.cli.console import console as console_command
 from structrl_ros.cli.decompose import decompose
 from structrl_ros.cli.evaluate import evaluate
 from structrl_ros.cli.export import export
@@ -227,6 +228,7 @@ def score(
 
 
 app.command()(decompose)
+app.command('console')(console_command)
 
 
 @bench.command('core')

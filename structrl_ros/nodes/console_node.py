@@ -1,0 +1,148 @@
+"""console_node: hears a graph for the console and carries out what its page asks for.
+
+It runs inside `structrl console`, whose server has a thread of its own. Cameras are subscribed to
+only while somebody looks at them: a simulator draws for subscribers alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+import rclpy
+from rclpy.clock import Clock
+from rclpy.clock import ClockType
+from rclpy.context import Context
+from rclpy.executors import ExternalShutdownException
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import ReliabilityPolicy
+from rclpy.signals import SignalHandlerOptions
+
+from structrl_ros.console.live_state import Event
+from structrl_ros.console.live_state import LiveState
+from structrl_ros.console.pictures import PictureShelf
+from structrl_ros.errors import MessageError
+from structrl_ros.nodes.console_operator import RosOperator
+from structrl_ros.types import ROLES
+from structrl_ros.wire import topics
+from structrl_ros.wire.body_codecs import episode_from_message
+from structrl_ros.wire.body_codecs import safety_from_message
+from structrl_ros.wire.chunk_codecs import action_chunk_from_message
+from structrl_ros.wire.chunk_codecs import intervention_from_message
+from structrl_ros.wire.image_codecs import image_from_message
+from structrl_ros.wire.plan_codecs import plan_from_message
+from structrl_ros.wire.plan_codecs import subtask_status_from_message
+from structrl_ros.wire.plan_codecs import verdict_from_message
+from structrl_ros.wire.qos import message_type
+from structrl_ros.wire.qos import subscriber_qos
+from structrl_ros.wire.reward_codecs import progress_from_message
+from structrl_ros.wire.reward_codecs import reward_from_message
+from structrl_ros.wire.task_codecs import health_from_message
+
+_HEARD: dict[str, Callable[[Any], Event]] = {
+    topics.PLAN: plan_from_message,
+    topics.VERDICT: verdict_from_message,
+    topics.SUBTASK: subtask_status_from_message,
+    topics.REWARD: reward_from_message,
+    topics.PROGRESS: progress_from_message,
+    topics.SAFETY: safety_from_message,
+    topics.EPISODE: episode_from_message,
+    topics.INTERVENTION: intervention_from_message,
+    topics.ACTION_CHUNK: action_chunk_from_message,
+}
+#: Seconds between two looks at which cameras are wanted, and at what is there.
+CAMERAS_S = 0.2
+LOOK_AROUND_S = 0.5
+
+
+class ConsoleNode(Node):
+    """Feeds `LiveState` and `PictureShelf`; `operator` does what a person asks for."""
+
+    def __init__(self, state: LiveState, shelf: PictureShelf, **options: Any) -> None:
+        """Subscribe to all but the cameras."""
+        super().__init__('console_node', **options)
+        self._state = state
+        self._shelf = shelf
+        self._cameras: dict[str, Any] = {}
+        self.operator = RosOperator(self, state)
+        for topic, decode in _HEARD.items():
+            self._hear(topic, decode, state.take)
+        self._hear(topics.DIAGNOSTICS, health_from_message, self._take_health)
+        wall = Clock(clock_type=ClockType.STEADY_TIME)
+        self.create_timer(CAMERAS_S, self._follow_viewers, clock=wall)
+        self.create_timer(LOOK_AROUND_S, self._look_around, clock=wall)
+
+    def _hear(self, topic: str, decode: Callable[[Any], Any], take: Callable[[Any], None]) -> Any:
+        def heard(message: Any) -> None:
+            try:
+                value = decode(message)
+            except MessageError as error:
+                self.get_logger().warning(f'{topic}: {error}', throttle_duration_sec=5.0)
+                return
+            take(value)
+
+        qos = subscriber_qos(topic)
+        if topic == topics.ACTION_CHUNK:  # a watcher must never hold up who sends chunks
+            qos.reliability = ReliabilityPolicy.BEST_EFFORT
+        return self.create_subscription(message_type(topic), topic, heard, qos)
+
+    def _take_health(self, components: list[Any]) -> None:
+        for name, level, text, _ in components:
+            self._state.take_health(name, int(level), text)
+
+    def _follow_viewers(self) -> None:
+        """Subscribe to the cameras that are looked at, and to no other."""
+        wanted = self._shelf.wanted_roles
+        for role in wanted - set(self._cameras):
+            self._cameras[role] = self._hear(
+                topics.image_topic(role), image_from_message, self._picture_taker(role)
+            )
+        for role in set(self._cameras) - wanted:
+            self.destroy_subscription(self._cameras.pop(role))
+
+    def _picture_taker(self, role: str) -> Callable[[Any], None]:
+        def take(picture: Any) -> None:
+            stamp_ns, image = picture
+            self._shelf.put(role, stamp_ns, image)
+
+        return take
+
+    def _look_around(self) -> None:
+        roles = [r for r in ROLES if self.count_publishers(topics.image_topic(r))]
+        self._state.look_around(self.operator.present(), self.operator.reasons(), roles)
+
+
+class ConsoleLink:
+    """The node with a context and a thread of its own; use as a context manager."""
+
+    def __init__(self, state: LiveState, shelf: PictureShelf, *, namespace: str = '') -> None:
+        """Make the node in a namespace."""
+        self._context = Context()
+        rclpy.init(args=[], context=self._context, signal_handler_options=SignalHandlerOptions.NO)
+        self.node = ConsoleNode(state, shelf, namespace=namespace or None, context=self._context)
+        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor.add_node(self.node)
+        self._thread = threading.Thread(target=self._spin, name='console_node', daemon=True)
+
+    def __enter__(self) -> ConsoleLink:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._executor.shutdown()
+        self._thread.join(5.0)
+        self.node.destroy_node()
+        rclpy.try_shutdown(context=self._context)
+
+    def _spin(self) -> None:
+        with contextlib.suppress(ExternalShutdownException):
+            self._executor.spin()
