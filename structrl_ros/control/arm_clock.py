@@ -17,7 +17,8 @@ class ArmClock:
 
     A tick a little early or late stays on the grid, so that no row of a chunk is served twice or
     skipped for a thread that woke up late. One that is more than half a period late takes the real
-    time. A real clock that jumps is noticed by comparison with the steady one.
+    time. After ticks that came too early the grid lets the real time catch up, a twentieth of a
+    period a tick. A real clock that jumps is noticed by comparison with the steady one.
     """
 
     def __init__(
@@ -39,8 +40,8 @@ class ArmClock:
         self._period_ns = round(1e9 * period_s)
         self._offset_ns = source() - steady()
 
-    def start_ns(self) -> int:
-        """Return the time now, for the first tick."""
+    def now_ns(self) -> int:
+        """Return the real time now: of the first tick, and between two ticks."""
         return self._source()
 
     def next_ns(self, before_ns: int) -> int:
@@ -49,9 +50,7 @@ class ArmClock:
         error = self._source() - expected
         if error > self._period_ns // 2:
             return expected + error
-        if error < -self._period_ns // 2:
-            return expected
-        return max(before_ns + 1, expected + round(CORRECTION * error))
+        return expected + round(CORRECTION * max(error, -self._period_ns // 2))
 
     @property
     def jump_s(self) -> float:

@@ -91,7 +91,7 @@ class BodyLoop:
 
     def offer(self, chunk: ActionChunk, publishers: Callable[[], Sequence[str]] = tuple) -> str:
         """Take a chunk, or return why not; see `ChunkAdmission.reject`."""
-        now_ns = self._runner.now_ns
+        now_ns = self._runner.between_ns
         if self._watchdog.is_latched:
             return self._watchdog.reason
         is_idle = not self._lockstep and self._watchdog.state is SafetyState.HOLD
@@ -101,7 +101,7 @@ class BodyLoop:
         else:
             self._schedule.accept(chunk)
             if len(chunk.actions):
-                self._watchdog.admit(chunk.stamp_ns, now_ns)
+                self._watchdog.admit(chunk.stamp_ns, self._runner.now_ns)
         return reason
 
     def refuse(self, reason: str) -> None:
@@ -112,7 +112,8 @@ class BodyLoop:
     def advance(self) -> list[ChunkResult]:
         """Let one control period pass; return the chunks that ended before and in it.
 
-        In lock-step call it only while `has_rows`. In real time a period without a row holds.
+        In lock-step call it only while `has_rows`. In real time a period without a row holds; one
+        whose row is not due yet is no period without a chunk.
 
         Raises:
             SimulationError: If the world broke; the episode has then ended.
@@ -121,7 +122,8 @@ class BodyLoop:
         runner = self._runner
         point = self._schedule.next(runner.now_ns)
         if not self._lockstep:
-            self._watchdog.tick(runner.now_ns, runner.now_ns, has_row=point is not None)
+            has_row = point is not None or self.has_rows
+            self._watchdog.tick(runner.now_ns, runner.now_ns, has_row=has_row)
         if point is not None and self._watchdog.state is not SafetyState.OK:
             self._drop()
             point = None

@@ -17,7 +17,7 @@ from structrl_ros.types import ActionChunk
 from structrl_ros.types import Float32
 from structrl_ros.types import Float64
 
-#: A tick may come this share of a period early and still serve the row that begins then.
+#: The first tick of a chunk may come this share of a period before the row that it serves.
 EARLY_SHARE = 0.1
 
 
@@ -57,18 +57,36 @@ def blend_weights(steps: int, blend: Blend = Blend.SMOOTHSTEP) -> Float64:
 class _Track:
     """Rows of one chunk, with the mixture at its seam already in them."""
 
-    __slots__ = ('chunk', 'last', 'period_ns', 'rows')
+    __slots__ = ('chunk', 'first_ns', 'last', 'period_ns', 'rows')
 
     def __init__(self, chunk: ActionChunk) -> None:
         self.chunk = chunk
         self.rows = np.array(chunk.actions, dtype=np.float32)
         self.period_ns = round(chunk.step_period * 1e9)
         self.last = -1
+        self.first_ns = chunk.stamp_ns
 
     def index(self, now_ns: int) -> int:
         """Return the row whose time contains `now_ns`; may lie outside the chunk."""
         early = round(EARLY_SHARE * self.period_ns)
         return (now_ns + early - self.chunk.stamp_ns) // self.period_ns
+
+    def due(self, now_ns: int) -> int:
+        """Return the row to serve: that of the tick, counted from the first one that served.
+
+        A clock that is corrected a little at each tick neither skips a row so nor repeats one.
+        """
+        if self.last < 0:
+            return self.index(now_ns)
+        return round((now_ns - self.first_ns) / self.period_ns)
+
+    def serve(self, index: int, now_ns: int) -> Float32:
+        """Return a row and note that it was served, shape (D,)."""
+        if self.last < 0:
+            self.first_ns = now_ns - index * self.period_ns
+        self.last = index
+        row: Float32 = self.rows[index]
+        return row
 
 
 class ChunkSchedule:
@@ -124,22 +142,22 @@ class ChunkSchedule:
         track = self._running
         if track is None:
             return None
-        index = track.last + 1 if self._whole else track.index(now_ns)
+        index = track.last + 1 if self._whole else track.due(now_ns)
         if index >= len(track.rows):
             self._running = None
             return None
         if index <= track.last or index < 0:
             return None
-        track.last = index
         chunk = track.chunk
-        return Setpoint(track.rows[index], chunk.chunk, index, chunk.stamp_ns, chunk.source)
+        row = track.serve(index, now_ns)
+        return Setpoint(row, chunk.chunk, index, chunk.stamp_ns, chunk.source)
 
     def rows_left(self, now_ns: int) -> int:
         """Return how many rows can still be served from `now_ns` on, 0 when there is nothing."""
         track = self._pending or self._running
         if track is None:
             return 0
-        first = track.last + 1 if self._whole else max(track.last + 1, track.index(now_ns))
+        first = track.last + 1 if self._whole else max(track.last + 1, track.due(now_ns))
         return max(0, len(track.rows) - first)
 
     @property

@@ -60,7 +60,7 @@ class EpisodeRunner:
         self._period_ns = round(1e9 / body.spec.control_rate_hz)
         self._clock = clock
         self._place = place
-        self._now_ns = START_NS if clock is None else clock.start_ns()
+        self._now_ns = START_NS if clock is None else clock.now_ns()
         self._episode: Episode | None = None
         self._info: TaskInfo | None = None
         self._executed: list[Float32] = []
@@ -71,8 +71,13 @@ class EpisodeRunner:
 
     @property
     def now_ns(self) -> int:
-        """The body's clock."""
+        """The body's clock, as of its last tick."""
         return self._now_ns
+
+    @property
+    def between_ns(self) -> int:
+        """The time now, between two ticks: stamps of others are compared with it."""
+        return self._now_ns if self._clock is None else max(self._now_ns, self._clock.now_ns())
 
     @property
     def episode(self) -> Episode | None:

@@ -19,8 +19,12 @@ from structrl_ros.nodes.body_thread import BodyThread
 from structrl_ros.ports import Arm
 from structrl_ros.types import SafetyState
 
-#: An arm that asks for no waypoint within so many control periods is ticked all the same.
+#: An arm that asks for no waypoint within so many control periods is ticked all the same, if it
+#: is not to be moved: somebody must see what it is like.
 OVERDUE_PERIODS = 1.5
+#: And one that is to be moved, and late, within so many: a waypoint that it did not ask for would
+#: put the clock ahead of the time.
+SILENT_PERIODS = 4.0
 
 
 class ArmThread(BodyThread):
@@ -88,7 +92,7 @@ class ArmThread(BodyThread):
         if self._runner.episode is None:
             self._serve(IDLE_LOOK_S)
             return
-        left_s = self._ticked_s + OVERDUE_PERIODS * self._period_s - now_s
+        left_s = self._left_s(now_s)
         if not self._due.is_set() and left_s > 0.0:
             self._serve(left_s)
             return
@@ -96,6 +100,16 @@ class ArmThread(BodyThread):
         self._due.clear()
         self._ticked_s = now_s
         self._advance()
+
+    def _left_s(self, now_s: float) -> float:
+        """Return how long to wait for the arm, or until the next look at it, seconds."""
+        periods = (now_s - self._ticked_s) / self._period_s
+        if periods < OVERDUE_PERIODS:
+            return (OVERDUE_PERIODS - periods) * self._period_s
+        is_moved = self._loop.safety.state is SafetyState.OK
+        if periods >= SILENT_PERIODS or not is_moved or self._arm_loop.objection() is not None:
+            return 0.0
+        return 0.25 * self._period_s
 
     def _advance(self) -> None:
         try:

@@ -263,6 +263,35 @@ class ArmGraph:
         time.sleep(seconds)
         return np.abs(before - self.arm.state().reference).max() < 1e-9
 
+    def come_to_rest(self, limit=60.0):
+        """Wait, by the node's own control periods, until no row is left and the arm stands."""
+        session = self.node.session
+        begin = session.ticks
+
+        def rests():
+            passed = session.ticks - begin
+            return passed > 3 and not session.loop.has_rows and self.arm.state().is_still
+
+        self.wait(rests, 'rest', limit)
+
+    def readers(self, topic):
+        """Return how many subscriptions the node's publisher of a topic has found."""
+        found = [p for p in self.node.publishers if p.topic_name.endswith(topic)]
+        return found[0].get_subscription_count()
+
+    def note_refusals(self):
+        """Return a list that the reasons of refused chunks are put into from now on."""
+        loop, reasons = self.node.session.loop, []
+        offer = loop.offer
+
+        def noting(*arguments):
+            reason = offer(*arguments)
+            reasons.extend([reason] if reason else [])
+            return reason
+
+        loop.offer = noting
+        return reasons
+
     def close(self):
         self.node.close()
         self.is_over = True

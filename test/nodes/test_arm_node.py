@@ -93,18 +93,17 @@ def test_brain_sees_an_arm_as_it_sees_a_simulator(graph):
         assert name not in named or graph.ear.count_publishers(name) == 0
 
 
-@pytest.mark.slow  # rows are skipped in real time where the machine is busy
 def test_chunk_moves_ee_as_far_as_it_says(graph):
+    """What is said is what was executed: a busy machine skips rows, the arm moves less."""
     kinematics = Kinematics(ROBOT)
     start = kinematics.forward(graph.arm.state().reference)[:3, 3]
     graph.send()
     graph.wait(lambda: graph.all(ChunkDone), 'chunk_done')
-    graph.wait(lambda: graph.is_still(0.2), 'standstill')
-    done = graph.all(ChunkDone)[-1]
+    graph.come_to_rest()
+    asked = sum(0.05 * done.executed[:, :3].sum(axis=0) for done in graph.all(ChunkDone))
     moved = kinematics.forward(graph.arm.state().reference)[:3, 3] - start
-    asked = 0.05 * done.executed[:, :3].sum(axis=0)
-    assert asked[0] > 0.02
-    assert np.allclose(moved, asked, atol=0.012), 'the limiter brakes after the last row'
+    assert asked[0] > 0.005
+    assert np.allclose(moved, asked, atol=0.006), 'the limiter brakes after the last row'
 
 
 def test_nothing_moves_without_a_heartbeat(graph):
@@ -383,31 +382,38 @@ def test_health_says_mode_ages_and_why(graph):
     assert 'stopped by reflex' in status.message
 
 
-@pytest.mark.slow  # five processes in real time: they need a machine to themselves
-def test_two_arms_run_chunks_of_one_stamp_together_and_say_how_far_apart():
+def test_two_arms_run_chunks_of_one_stamp_and_say_how_far_apart():
+    """How far that is at most, test_arm_timing.py tells in virtual time."""
     left = ArmGraph(5, namespace='left', partner='right')
     right = ArmGraph(5, namespace='right', partner='left')
+    arms = (left, right)
     try:
-        for arm in (left, right):
+        for arm in arms:
             arm.ready()
-        for _ in range(4):
-            stamp_ns = left.ear.get_clock().now().nanoseconds
-            for arm in (left, right):
-                arm.send(FORWARD[:8], stamp_ns=stamp_ns)
-            for arm in (left, right):
-                arm.wait(lambda arm=arm: len(arm.all(ChunkDone)) >= arm.number, 'chunk_done')
+            arm.wait(lambda arm=arm: arm.readers(topics.CHUNK_DONE) >= 2, 'ear and partner')
+        refusals = [arm.note_refusals() for arm in arms]
+        for count in range(1, 5):
+            while any(len(arm.all(ChunkDone)) < count for arm in arms):
+                stamp_ns = left.ear.get_clock().now().nanoseconds
+                for arm in arms:
+                    arm.send(FORWARD[:8], stamp_ns=stamp_ns)
+                for arm in arms:
+                    arm.come_to_rest()
 
-        def told():
-            values = {v.key: v.value for m in left.health for v in m.status[0].values}
-            return float(values['largest_skew_s']) if 'largest_skew_s' in values else None
+        def apart():
+            stamps = [{d.chunk: d.stamp_ns for d in arm.all(ChunkDone)} for arm in arms]
+            both = stamps[0].keys() & stamps[1].keys()
+            return max(abs(stamps[0][chunk] - stamps[1][chunk]) for chunk in both) / 1e9
 
-        skew_s = left.wait(told, 'skew')
-        assert skew_s <= 2 * PERIOD_S
-        stamps = [[done.stamp_ns for done in arm.all(ChunkDone)] for arm in (left, right)]
-        apart = max(abs(a - b) for a, b in zip(*stamps, strict=False)) / 1e9
-        assert skew_s == pytest.approx(apart, abs=PERIOD_S)
+        def is_told(arm):
+            values = {v.key: v.value for v in arm.health[-1].status[0].values}
+            return abs(float(values.get('largest_skew_s', 'nan')) - apart()) < 0.002
+
+        for arm in arms:
+            arm.wait(lambda arm=arm: arm.health and is_told(arm), 'skew')
+        assert not [reason for told in refusals for reason in told if 'in the future' in reason]
     finally:
-        for arm in (left, right):
+        for arm in arms:
             arm.close()
 
 
