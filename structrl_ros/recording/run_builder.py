@@ -9,9 +9,14 @@ from datetime import datetime
 from statistics import median
 
 from structrl_ros.recording.body_health import body_entry
+from structrl_ros.recording.control_spans import control_spans
+from structrl_ros.recording.control_spans import takeovers
 from structrl_ros.recording.faults import fault_entries
 from structrl_ros.recording.monitor_entry import monitor_entry
+from structrl_ros.recording.motion_entry import motion_entry
 from structrl_ros.recording.policy_entry import policy_entry
+from structrl_ros.recording.progress_entries import done_entries
+from structrl_ros.recording.progress_entries import progress_entries
 from structrl_ros.recording.run_events import RunEvents
 from structrl_ros.recording.run_record import ChunkEntry
 from structrl_ros.recording.run_record import EpisodeEntry
@@ -55,6 +60,8 @@ def build_record(
     end_s = _seconds(end_ns, start_ns)
     rewards = mine.of(Reward)
     others = [n for n in events.episode_numbers() if n != number]
+    chunks, executed = _chunks(mine, start_ns), _executed(mine, start_ns)
+    interventions = takeovers(mine, start_ns, end_s)
     return RunRecord(
         run=run,
         recorded_at=datetime.fromtimestamp(events.first_ns / 1e9, UTC).isoformat('T', 'seconds'),
@@ -66,8 +73,8 @@ def build_record(
         plans=tuple(_plan(p, start_ns) for p in mine.of(Plan)),
         subtasks=subtask_spans(mine, start_ns),
         verdicts=tuple(_verdict(v, start_ns) for v in mine.of(Verdict)),
-        chunks=_chunks(mine, start_ns),
-        executed=_executed(mine, start_ns),
+        chunks=chunks,
+        executed=executed,
         safety=_safety(events, mine, start_ns, end_ns),
         rewards=tuple(_reward(r, start_ns) for r in rewards),
         episode_return=rewards[-1].episode_return if rewards else 0.0,
@@ -80,6 +87,11 @@ def build_record(
         topics=events.counts,
         bag_is_cut=events.is_cut,
         versions=package_versions(),
+        control=control_spans(executed, chunks, interventions),
+        takeovers=interventions,
+        done=done_entries(mine, start_ns),
+        progress=progress_entries(mine, start_ns),
+        motion=motion_entry(mine, start_ns),
     )
 
 

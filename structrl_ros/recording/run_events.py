@@ -20,8 +20,6 @@ from structrl_ros.types import Episode
 CLOCK_TYPE = 'rosgraph_msgs/msg/Clock'
 DIAGNOSTICS_TYPE = 'diagnostic_msgs/msg/DiagnosticArray'
 IMAGE_TYPE = 'sensor_msgs/msg/Image'
-#: End of the name of the topic that the film is made of.
-FILM_TOPIC = 'observation/head/image'
 #: Read only where asked for: large, and no part of a run's record.
 SKIPPED_TYPES = frozenset(
     {

@@ -11,6 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from structrl_ros.evaluation.statistics import PeriodStatistics
+from structrl_ros.recording.run_curves import ControlSpan
+from structrl_ros.recording.run_curves import DoneEntry
+from structrl_ros.recording.run_curves import MotionEntry
+from structrl_ros.recording.run_curves import ProgressEntry
 from structrl_ros.types import JsonObject
 from structrl_ros.types import MeasuredRate
 from structrl_ros.types import Subtask
@@ -242,6 +246,11 @@ class RunRecord:
     topics: dict[str, int]
     bag_is_cut: bool
     versions: dict[str, str]
+    control: tuple[ControlSpan, ...] = ()
+    takeovers: tuple[ControlSpan, ...] = ()
+    done: tuple[DoneEntry, ...] = ()
+    progress: tuple[ProgressEntry, ...] = ()
+    motion: MotionEntry | None = None
     format: int = FORMAT
 
     @property

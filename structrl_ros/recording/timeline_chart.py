@@ -1,4 +1,4 @@
-"""The timeline of a run as inline SVG: subtasks, chunks, verdicts and safety over body time."""
+"""The timeline of a run as inline SVG: subtasks, chunks, verdicts, control, safety."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LEFT = 84.0
 RIGHT = 12.0
 _LANE = 34.0
 _TOP = 8.0
-_LANES = ('Subtask', 'Chunk', 'Verdict', 'Safety')
+_LANES = ('Subtask', 'Chunk', 'Verdict', 'Control', 'Safety')
 _BOTTOM = _TOP + len(_LANES) * _LANE
 HEIGHT = _BOTTOM + 34.0
 
@@ -34,15 +34,17 @@ def timeline_chart(record: RunRecord) -> str:
     parts += [_subtask(span, i, x) for i, span in enumerate(record.subtasks)]
     parts += _chunks(record, x)
     parts += _verdicts(record, x)
+    parts += _control(record, x)
     parts += _safety(record, x)
     cursor = element('line', id='cursor', x1=LEFT, x2=LEFT, y1=_TOP, y2=_BOTTOM, class_='cursor')
     return element(
         'svg',
-        element('title', 'Timeline of subtasks, chunks, verdicts and safety states'),
+        element('title', 'Timeline of subtasks, chunks, verdicts, control and safety states'),
         *parts,
         cursor,
         viewBox=f'0 0 {WIDTH:.0f} {HEIGHT:.0f}',
         role='img',
+        aria_label='Timeline of the run; the table below it has the same as text',
         class_='chart',
         id='timeline',
         data_left=str(LEFT),
@@ -139,21 +141,30 @@ def _verdicts(record: RunRecord, x: Callable[[float], float]) -> list[str]:
     return marks
 
 
+def _control(record: RunRecord, x: Callable[[float], float]) -> list[str]:
+    marks = []
+    for span in record.control:
+        device = f' by {span.device}' if span.device else ''
+        words = f'{span.who}{device}, {span.start_s:.2f} to {span.end_s:.2f} s'
+        marks.append(
+            _bar(x(span.start_s), x(span.end_s), 3, f'control {span.who}', span.who, words)
+        )
+    return marks
+
+
 def _safety(record: RunRecord, x: Callable[[float], float]) -> list[str]:
-    y = _middle(3)
     marks = []
     for span in record.safety:
-        left, right = x(span.start_s), x(span.end_s)
-        bar = element(
-            'rect',
-            x=left,
-            y=y - 7,
-            width=max(right - left, 1.5),
-            height=14,
-            class_=f'safety {span.state}',
-        )
-        label = text(span.state, left + 5, y + 4, 'inside') if right - left > 34 else ''
         reason = f': {span.reason}' if span.reason else ''
         words = f'{span.state}{reason}, {span.start_s:.2f} to {span.end_s:.2f} s'
-        marks.append(titled(bar + label, words))
+        left, right = x(span.start_s), x(span.end_s)
+        marks.append(_bar(left, right, 4, f'safety {span.state}', span.state, words))
     return marks
+
+
+def _bar(left: float, right: float, lane: int, class_: str, name: str, words: str) -> str:
+    y = _middle(lane)
+    width = max(right - left, 1.5)
+    bar = element('rect', x=left, y=y - 7, width=width, height=14, class_=class_)
+    is_named = width > 9.0 + 6.3 * len(name)
+    return titled(bar + (text(name, left + 5, y + 4, 'inside') if is_named else ''), words)

@@ -19,10 +19,12 @@ from structrl_ros.subtasks.tracker import TrackerSettings
 from structrl_ros.types import ActionChunk
 from structrl_ros.types import ChunkDone
 from structrl_ros.types import Episode
+from structrl_ros.types import Intervention
 from structrl_ros.types import MeasuredRate
 from structrl_ros.types import Plan
 from structrl_ros.types import PolicySpec
 from structrl_ros.types import Predicates
+from structrl_ros.types import Progress
 from structrl_ros.types import Reward
 from structrl_ros.types import Safety
 from structrl_ros.types import SafetyState
@@ -70,6 +72,12 @@ TOPICS = {
     '/observation/head/image': ('sensor_msgs/msg/Image', TopicQos(depth=5)),
     '/clock': ('rosgraph_msgs/msg/Clock', TopicQos(reliable=False, depth=1)),
     '/diagnostics': ('diagnostic_msgs/msg/DiagnosticArray', TopicQos(depth=10)),
+}
+#: Topics of a run that `is_rich`.
+MORE_TOPICS = {
+    '/intervention': (OWN + 'Intervention', TopicQos(depth=100)),
+    '/progress': (OWN + 'Progress', TopicQos(depth=100)),
+    '/observation/left_wrist/image': ('sensor_msgs/msg/Image', TopicQos(depth=5)),
 }
 
 
@@ -180,6 +188,7 @@ class SyntheticRun:
     success: bool = True
     close: bool = True
     says_settings: bool = True
+    is_rich: bool = False  # a second camera, a progress model, and a takeover in chunk 7
     spoil: Callable = lambda reward: reward
     sent: list = field(default_factory=list)
     wall_ns: int = 1_700_000_000 * SECOND
@@ -204,7 +213,7 @@ class SyntheticRun:
     def write(self, directory):
         """Write the run's bag to `directory/bag` and return the writer."""
         writer = BagWriter(directory / 'bag', now_ns=lambda: self.wall_ns)
-        for topic, (msgtype, qos) in TOPICS.items():
+        for topic, (msgtype, qos) in (TOPICS | (MORE_TOPICS if self.is_rich else {})).items():
             writer.add_topic(topic, msgtype, qos)
         self.writer = writer
         self._play()
@@ -279,6 +288,8 @@ class SyntheticRun:
         self._send('/observation/head/image', encode_image(after, picture(k / self.chunks)))
         is_end = k == self.chunks
         won, lost = is_end and self.success, is_end and not self.success
+        if self.is_rich:
+            self._add_more(k, before, after)
         self._put('/predicates', self._predicates(k, after, success=won))
         self._put('/chunk_done', ChunkDone(after, 1, k, 8, won, lost, won, actions))
         if k == 9:
@@ -290,6 +301,16 @@ class SyntheticRun:
             )
         if k == 10:
             self._put('/safety', Safety(after, SafetyState.OK, ''))
+
+    def _add_more(self, k, before, after):
+        share = k / self.chunks
+        self._send('/observation/left_wrist/image', encode_image(after, picture(1 - share)))
+        answer = Progress(after, 1, 8 * k, 0.1, -0.1, 0.05, False, share, 0.01, 0.02, k != 5)
+        self._put('/progress', answer)
+        if k == 7:
+            for stamp_ns, active in ((before, True), (after, False)):
+                action = np.zeros(7, dtype=np.float32)
+                self._put('/intervention', Intervention(stamp_ns, 1, active, 'pad', action))
 
     def _verdict(self, k, stamp_ns, *, is_last):
         self._send('/clock', encode_clock(stamp_ns))

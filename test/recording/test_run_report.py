@@ -11,7 +11,8 @@ import pytest
 
 from structrl_ros.errors import BagError
 from structrl_ros.evaluation.statistics import wilson_interval
-from structrl_ros.recording.film import film_frames
+from structrl_ros.recording.film import read_pictures
+from structrl_ros.recording.film import to_frames
 from structrl_ros.recording.ledger import check_ledger
 from structrl_ros.recording.report import render_report
 from structrl_ros.recording.report import write_report
@@ -36,6 +37,7 @@ class StrictParser(HTMLParser):
     def __init__(self, text):
         super().__init__()
         self.open, self.ids, self.uses, self.links, self.images = [], [], [], [], []
+        self.videos = []
         self.paid, self.total = [], None
         self.feed(text)
         self.close()
@@ -60,6 +62,8 @@ class StrictParser(HTMLParser):
         self.links += [found[k] for k in ('href', 'src') if k in found]
         if tag == 'img':
             self.images.append(found)
+        if tag == 'video':
+            self.videos.append(found)
         if 'data-paid' in found:
             self.paid.append((int(found['data-chunk']), float(found['data-paid'])))
         if 'data-return' in found:
@@ -148,7 +152,7 @@ def test_terms_sum_to_the_return_to_the_last_bit(tmp_path, synthetic_run):
     assert record.episode_return == pytest.approx(
         2.0 + sum(0.6 / (1 + t / d) for t, d in ((5, 4), (6, 6), (5, 5), (6, 6)))
     )
-    html = StrictParser(render_report(record, []))
+    html = StrictParser(render_report(record, {}))
     chunks = {}
     for chunk, amount in html.paid:
         chunks[chunk] = chunks.get(chunk, 0.0) + amount
@@ -159,7 +163,7 @@ def test_terms_sum_to_the_return_to_the_last_bit(tmp_path, synthetic_run):
 def test_report_says_so_when_the_terms_do_not_sum(tmp_path, synthetic_run):
     synthetic_run().write(tmp_path)
     record = replace(record_of(tmp_path), episode_return=9.0)
-    assert 'The terms do not sum to the return' in render_report(record, [])
+    assert 'The terms do not sum to the return' in render_report(record, {})
 
 
 def test_run_json_and_report_hold_the_same_numbers(tmp_path, synthetic_run):
@@ -177,9 +181,10 @@ def test_report_is_sound_html_without_links_to_elsewhere(tmp_path, synthetic_run
     html = StrictParser(write_report(tmp_path).read_text())
     assert [i for i, n in Counter(html.ids).items() if n > 1] == []
     assert set(html.uses) <= set(html.ids)
+    assert {link[1:] for link in html.links if link.startswith('#')} <= {*html.ids}
     for link in html.links:
-        assert link.startswith('data:') or link in ('run.json', 'trace.json'), link
-    assert len(html.images) == 13
+        assert link.startswith(('data:', '#')) or link in ('run.json', 'trace.json'), link
+    assert len(html.images) == 12
     for image in html.images:
         assert image['alt']
         assert int(image['width']) > 0
@@ -195,8 +200,10 @@ def test_text_of_a_planner_cannot_break_the_page(tmp_path, synthetic_run):
 
 
 def test_film_is_spread_over_the_run(tmp_path, synthetic_run):
-    synthetic_run().write(tmp_path)
-    frames = film_frames(tmp_path / 'bag', SECOND, SECOND + 96 * SECOND // 10, 12)
+    synthetic_run(is_rich=True).write(tmp_path)
+    pictures = read_pictures(tmp_path / 'bag', SECOND, SECOND + 96 * SECOND // 10, 48)
+    assert list(pictures) == ['head', 'left_wrist']
+    frames = to_frames(pictures['head'], 12)
     times = [f.t_s for f in frames]
     assert len(times) == 12
     assert (times[0], times[-1]) == (0.0, 9.6)
@@ -225,7 +232,7 @@ def test_run_without_end_has_no_outcome(tmp_path, synthetic_run):
     run.write(tmp_path)
     record = record_of(tmp_path)
     assert record.outcome.success is None
-    assert 'unfinished' in render_report(record, [])
+    assert 'unfinished' in render_report(record, {})
 
 
 def test_result_of_the_task_goes_before_the_end_of_the_episode(tmp_path, synthetic_run):
