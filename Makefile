@@ -1,6 +1,6 @@
 # make demo     everything from nothing to a robot that does a sentence, and a report of it
 # make test     the tests
-# Both install what they need first (make install), once. Variables: TASK=long/4 BODY=kinematic
+# Both install what they need first (make install), once. Variables: TASK=long/4 BODY=kinematic|franka-sim
 # PLANNER=openai POLICY=expert LOCKSTEP=1 SEED=0 INITIAL_STATE=0 INSTRUCTION='...' RUN_DIR=...
 # PYTHON=python3.12 TORCH=none ROS_DISTRO_WHEELS=kilted LIBERO=none
 
@@ -99,7 +99,7 @@ $(STAMPS)/console: requirements/console.txt | $(STAMPS)/wheels-$(ROS_DISTRO_WHEE
 # --- use -----------------------------------------------------------------------------------
 
 .PHONY: demo
-demo: install
+demo: install $(if $(filter franka-sim,$(BODY)),$(FRANKA_SIM_VENV)/.stamp)
 	@$(BIN)/structrl demo \
 	  $(if $(TASK),--task '$(TASK)') $(if $(BODY),--body '$(BODY)') \
 	  $(if $(PLANNER),--planner '$(PLANNER)') $(if $(POLICY),--policy '$(POLICY)') \

@@ -14,6 +14,7 @@ NODES = (
     'replayer_node',
     'camera_node',
     'arm_node',
+    'mirror_node',
 )
 
 

@@ -17,8 +17,10 @@ _BODIES = {
     'twin': ('structrl_ros.sim.twin.body', 'TwinBody'),
 }
 _EXPERTS = {
+    'fr3': ('structrl_ros.sim.arm_mirror.expert', 'MirrorExpert'),
     'kinematic': ('structrl_ros.sim.kinematic.expert', 'KinematicExpert'),
     'libero': ('structrl_ros.sim.libero.expert_policy', 'LiberoExpert'),
+    'panda': ('structrl_ros.sim.arm_mirror.expert', 'MirrorExpert'),
     'tabletop': ('structrl_ros.sim.tabletop.expert_policy', 'TabletopExpert'),
     'twin': ('structrl_ros.sim.twin.expert', 'TwinExpert'),
 }

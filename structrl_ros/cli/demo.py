@@ -10,6 +10,8 @@ from pathlib import Path
 
 from rich.console import Console
 
+from structrl_ros.cli.demo_stage import Stage
+from structrl_ros.cli.demo_stage import staged
 from structrl_ros.cli.run import print_outcome
 from structrl_ros.cli.supervisor import Supervisor
 from structrl_ros.cli.timeline import Timeline
@@ -48,7 +50,16 @@ def run_demo(request: DemoRequest, console: Console) -> int:
     """
     began = time.monotonic()
     directory = new_run_directory(request.run_directory)
-    arguments = {**_pace(request.arguments), **request.arguments}
+    with staged(request.arguments, directory / 'log') as stage:
+        outcome = _perform(request, stage, directory, console)
+    _report(directory, outcome, console)
+    console.print(f'[dim]{time.monotonic() - began:.0f} s in all[/]')
+    return 0 if outcome.success else 1
+
+
+def _perform(request: DemoRequest, stage: Stage, directory: Path, console: Console) -> Outcome:
+    """Start the graph, carry out the task, stop."""
+    arguments = {**_pace(stage.arguments), **stage.arguments}
     graph = load_graph('deploy', {**arguments, 'record': str(directory / 'bag')})
     timeline = Timeline(console)
     supervisor = Supervisor(
@@ -61,15 +72,13 @@ def run_demo(request: DemoRequest, console: Console) -> int:
     console.print(f'[bold]structrl demo[/] [dim]{directory}[/]\nstarting {names}')
     supervisor.start()
     try:
-        outcome = _carry_out(request, supervisor, timeline, console)
+        outcome = _carry_out(request, stage, supervisor, timeline, console)
     finally:
         killed = supervisor.stop()
     if killed:
         timeline.note(f'killed after not ending in time: {", ".join(killed)}', style='yellow')
     print_outcome(outcome, timeline, console)
-    _report(directory, outcome, console)
-    console.print(f'[dim]{time.monotonic() - began:.0f} s in all[/]')
-    return 0 if outcome.success else 1
+    return outcome
 
 
 def _pace(arguments: Mapping[str, str]) -> dict[str, str]:
@@ -87,22 +96,27 @@ def _pace(arguments: Mapping[str, str]) -> dict[str, str]:
 
 
 def _carry_out(
-    request: DemoRequest, supervisor: Supervisor, timeline: Timeline, console: Console
+    request: DemoRequest,
+    stage: Stage,
+    supervisor: Supervisor,
+    timeline: Timeline,
+    console: Console,
 ) -> Outcome:
-    watch = _watcher(supervisor)
+    watch = _watcher(supervisor, stage.check)
     with TaskClient(timeline.show, namespace='', watch=watch) as client:
         with console.status('the simulator builds its scene...'):
             episode = client.wait_for_episode(START_SECONDS)
             client.wait_for_planner(START_SECONDS)
             client.wait_for_subscribers(START_SECONDS)
             client.wait_for_recorder(START_SECONDS)
-        instruction = request.instruction or episode.instruction
+        instruction = request.instruction or stage.instruction or episode.instruction
         console.print(f'[bold]"{instruction}"[/]', highlight=False)
         return client.execute(instruction, request.time_limit)
 
 
-def _watcher(supervisor: Supervisor) -> Callable[[], None]:
+def _watcher(supervisor: Supervisor, check: Callable[[], None]) -> Callable[[], None]:
     def watch() -> None:
+        check()
         dead = supervisor.poll()
         if dead:
             lines = supervisor.tail(dead[0])

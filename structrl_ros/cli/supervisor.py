@@ -130,7 +130,7 @@ class Supervisor:
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            preexec_fn=_prepare_child,
+            preexec_fn=prepare_child,
         )
 
     @staticmethod
@@ -170,7 +170,7 @@ def _ending(code: int | None) -> str:
     return f'exit status {code}'
 
 
-def _prepare_child() -> None:
+def prepare_child() -> None:
     """Listen to SIGINT even where a shell started us in the background with SIGINT ignored.
 
     On Linux also ask the kernel to end the process when the supervisor dies, however it dies.

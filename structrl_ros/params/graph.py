@@ -18,6 +18,7 @@ from structrl_ros.errors import ParameterError
 from structrl_ros.params.graph_document import Argument
 from structrl_ros.params.graph_document import GraphDocument
 from structrl_ros.params.graph_document import argument_values
+from structrl_ros.params.graph_document import derived_values
 from structrl_ros.params.graph_document import is_wanted
 from structrl_ros.params.graph_document import read_document
 from structrl_ros.params.graph_document import read_yaml
@@ -87,10 +88,31 @@ def load_graph(name_or_path: str, arguments: Mapping[str, str] | None = None) ->
     document = graph_document(name_or_path)
     values = argument_values(document, arguments or {})
     overlay = _overlay(values.get(PARAMETER_FILE, ''))
-    wanted = [node for node in document.nodes if is_wanted(document, node, values)]
-    nodes = tuple(_node(document, node, values, overlay) for node in wanted)
-    _check_names(document, [node.name for node in nodes], overlay)
+    known: list[str] = []
+    nodes = tuple(_nodes(document, values, overlay, known))
+    _check_names(document, [node.name for node in nodes], overlay, known)
     return Graph(document.path.stem, document.description, document.arguments, values, nodes)
+
+
+def _nodes(
+    document: GraphDocument,
+    values: Mapping[str, str],
+    overlay: Mapping[str, Mapping[str, Any]],
+    known: list[str],
+) -> list[NodeSpec]:
+    """Return the nodes whose conditions hold, and of included graphs; `known` gets all names."""
+    values = {**values, **derived_values(document, values)}
+    known += [node['name'] for node in document.nodes]
+    wanted = [node for node in document.nodes if is_wanted(document, node, values)]
+    nodes = [_node(document, node, values, overlay) for node in wanted]
+    for include in document.includes:
+        part = graph_document(str(include['graph']))
+        known += [node['name'] for node in part.nodes]
+        if is_wanted(document, {'name': part.path.stem, **include}, values):
+            given = substituted(document, include.get('arguments') or {}, values)
+            given = {name: str(value) for name, value in given.items()}
+            nodes += _nodes(part, argument_values(part, given), overlay, known)
+    return nodes
 
 
 def process_environment() -> dict[str, str]:
@@ -134,17 +156,19 @@ def parameters_class(executable: str) -> type[Any] | None:
 
 
 def _check_names(
-    document: GraphDocument, started: Sequence[str], overlay: Mapping[str, object]
+    document: GraphDocument,
+    started: Sequence[str],
+    overlay: Mapping[str, object],
+    known: Sequence[str],
 ) -> None:
     for name in started:
         if started.count(name) > 1:
             raise ParameterError(f'{document.path.name}: two nodes are called {name!r}')
-    known = ['/**', *(node['name'] for node in document.nodes)]
     for name in overlay:
-        if name not in known:
+        if name not in ('/**', *known):
             raise ParameterError(
                 f'parameters for {name!r}, which is no node of {document.path.name}; '
-                f'nodes: {", ".join(known[1:])}'
+                f'nodes: {", ".join(dict.fromkeys(known))}'
             )
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,11 @@ from structrl_ros.errors import ParameterError
 #   description: One sentence.
 #   arguments:
 #     body: {default: libero, choices: [libero, kinematic], description: World to act in.}
+#   derived:                    # named values; the first entry whose conditions hold
+#     clock: [{when: {body: franka}, value: false}, {value: true}]
+#     pace: [{when: {body: franka, lockstep: true}, error: refused with this text}, {value: ''}]
+#   includes:                   # nodes of another graph, with arguments of this one
+#     - {graph: cameras, when: {body: franka}, arguments: {head: $(arg head)}}
 #   nodes:
 #     - name: sim_node            # executable: the same, unless given
 #       when: {body: [libero, kinematic]}   # all must match; `unless` is the opposite
@@ -25,7 +32,9 @@ from structrl_ros.errors import ParameterError
 #       namespace: $(arg namespace)
 #       respawn: true
 #       respawn_delay_s: 1.0
-_GRAPH_KEYS = {'description', 'arguments', 'nodes'}
+_GRAPH_KEYS = {'description', 'arguments', 'derived', 'includes', 'nodes'}
+_DERIVED_KEYS = {'when', 'unless', 'value', 'error'}
+_INCLUDE_KEYS = {'graph', 'when', 'unless', 'arguments'}
 _ARGUMENT_KEYS = {'default', 'choices', 'description'}
 _NODE_KEYS = {
     *('name', 'executable', 'namespace', 'parameters', 'remappings'),
@@ -52,6 +61,8 @@ class GraphDocument:
     description: str
     arguments: tuple[Argument, ...]
     nodes: tuple[Mapping[str, Any], ...]
+    derived: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    includes: tuple[Mapping[str, Any], ...] = ()
 
 
 def read_document(path: Path) -> GraphDocument:
@@ -75,6 +86,8 @@ def read_document(path: Path) -> GraphDocument:
         description=str(document.get('description', '')),
         arguments=tuple(_argument(path, name, entry) for name, entry in arguments.items()),
         nodes=tuple(nodes),
+        derived=_derived(path, document),
+        includes=_entries(path, 'include', document.get('includes'), _INCLUDE_KEYS),
     )
 
 
@@ -120,6 +133,23 @@ def argument_values(document: GraphDocument, given: Mapping[str, str]) -> dict[s
             )
         values[name] = value
     return values
+
+
+def derived_values(document: GraphDocument, values: Mapping[str, str]) -> dict[str, str]:
+    """Return the derived values of a graph, of the values of its arguments.
+
+    Raises:
+        ParameterError: If no entry of a value holds, or one that holds is an error.
+    """
+    found: dict[str, str] = {}
+    for name, entries in document.derived.items():
+        known = {**values, **found}
+        entry = next((e for e in entries if is_wanted(document, {**e, 'name': name}, known)), {})
+        if 'value' not in entry:
+            reason = entry.get('error', f'no entry of derived {name} holds')
+            raise ParameterError(f'{document.path.name}: {reason}')
+        found[name] = _text(substituted(document, entry['value'], known))
+    return found
 
 
 def substituted(document: GraphDocument, value: Any, values: Mapping[str, str]) -> Any:
@@ -170,6 +200,23 @@ def _argument(path: Path, name: str, entry: Any) -> Argument:
         description=str(fields.get('description', '')),
         choices=tuple(_texts(fields.get('choices', []))),
     )
+
+
+def _derived(path: Path, document: Mapping[str, Any]) -> dict[str, Sequence[Mapping[str, Any]]]:
+    written = _mapping(path, 'derived', document.get('derived'))
+    return {
+        name: _entries(path, f'derived {name}', entries, _DERIVED_KEYS)
+        for name, entries in written.items()
+    }
+
+
+def _entries(path: Path, what: str, value: Any, known: set[str]) -> tuple[Mapping[str, Any], ...]:
+    """Return a list of mappings with known keys."""
+    if not isinstance(value, list | type(None)):
+        raise ParameterError(f'{path.name}: {what} is {value!r}; allowed: a list')
+    for entry in value or ():
+        _check_keys(path, what, _mapping(path, what, entry), known)
+    return tuple(value or ())
 
 
 def _texts(values: Any) -> list[str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from graph_arguments import required_arguments
+from graph_arguments import FRANKA
 
 from structrl_ros.errors import ParameterError
 from structrl_ros.params import graph
@@ -72,8 +72,17 @@ def plain(value: Any) -> Any:
 @pytest.mark.usefixtures('stand_ins')
 def test_launch_description_equals_graph(name: str, arguments: dict[str, str]) -> None:
     known = {argument.name for argument in graph.graph_document(name).arguments}
-    arguments = {key: value for key, value in arguments.items() if key in known}
-    arguments |= required_arguments(name)
+    check_equal(name, {key: value for key, value in arguments.items() if key in known})
+
+
+@pytest.mark.parametrize('arm', ['fci', 'crisp', 'fake'])
+@pytest.mark.usefixtures('stand_ins')
+def test_launch_of_an_arm_with_its_cameras_equals_graph(arm: str) -> None:
+    cameras = {'head': 'opencv', 'head_source': '0', 'left_wrist': 'realsense'}
+    check_equal('deploy', {**FRANKA, **cameras, 'arm': arm, 'record': 'bag'})
+
+
+def check_equal(name: str, arguments: dict[str, str]) -> None:
     nodes = launched(name, arguments)
     specs = graph.load_graph(name, arguments).nodes
     assert [node['name'] for node in nodes] == [spec.name for spec in specs]

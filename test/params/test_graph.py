@@ -7,7 +7,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from graph_arguments import required_arguments
+from graph_arguments import FRANKA
 
 from structrl_ros.errors import ParameterError
 from structrl_ros.params import graph
@@ -108,6 +108,10 @@ def test_wrong_arguments_are_refused_with_one_line(
         ('arguments: {a: {deflt: 1}}\nnodes: [{name: a}]', "unknown key 'deflt' in argument a"),
         ('arguments: {a: {description: A.}}\nnodes: [{name: b}]', "argument 'a' must be given"),
         ('nodes: [{name: sim_nod}]', "sim_nod: unknown executable 'sim_nod'"),
+        ('derived: {x: [{valu: 1}]}\nnodes: [{name: a}]', "unknown key 'valu' in derived x"),
+        ('derived: {x: 3}\nnodes: [{name: a}]', 'derived x is 3; allowed: a list'),
+        ('derived: {x: []}\nnodes: [{name: a}]', 'no entry of derived x holds'),
+        ('includes: [{graph: none_such}]\nnodes: [{name: sim_node}]', "unknown graph 'none_such'"),
         ('[1, 2]', 'document is [1, 2]'),
         ('a: [', 'is no YAML'),
     ],
@@ -130,10 +134,9 @@ def nodes_of_all_graphs() -> list[Any]:
     found = []
     for name in graph.graph_names():
         known = {argument.name for argument in graph.graph_document(name).arguments}
-        arguments = {**required_arguments(name), 'simulated': 'true', 'record': 'bag'}
-        arguments = {key: value for key, value in arguments.items() if key in known}
-        found += graph.load_graph(name, arguments).nodes
-    return found
+        found += graph.load_graph(name, {'record': 'bag'} if 'record' in known else {}).nodes
+    mirrored = {**FRANKA, 'simulated': 'true', 'mirror': 'true', 'record': 'bag'}
+    return [*found, *graph.load_graph('deploy', mirrored).nodes]
 
 
 def test_the_deploy_graph_has_brain_body_and_recorder() -> None:
@@ -145,7 +148,7 @@ def test_the_deploy_graph_has_brain_body_and_recorder() -> None:
 
 
 def test_the_brain_lives_on_the_bodys_clock() -> None:
-    bodies = {'sim_node', 'replayer_node', 'camera_node', 'arm_node'}
+    bodies = {'sim_node', 'replayer_node', 'camera_node', 'arm_node'}  # the mirror follows one
     for node in nodes_of_all_graphs():
         assert node.parameters.get('use_sim_time', False) is (node.executable not in bodies)
 
@@ -181,17 +184,59 @@ def test_share_files_are_found_in_an_ament_prefix(
         share_path('no_such_file.txt')
 
 
-def test_the_franka_graph_refuses_an_arm_without_address_or_workspace() -> None:
-    with pytest.raises(ParameterError, match='box_low'):
-        graph.load_graph('franka', {'robot_ip': '172.16.0.2'})
-    with pytest.raises(ParameterError, match='address'):
-        graph.load_graph('franka', {'box_low': '0.3,-0.4,0.02', 'box_high': '0.7,0.4,0.6'})
+def test_an_arm_without_address_or_workspace_is_refused() -> None:
+    for missing, named in (('robot_ip', 'address'), ('box_low', 'box_low')):
+        given = {key: value for key, value in FRANKA.items() if key != missing}
+        with pytest.raises(ParameterError, match=named):
+            graph.load_graph('deploy', given)
 
 
-def test_the_franka_graph_has_the_brain_of_the_simulators_in_wall_time() -> None:
-    loaded = graph.load_graph('franka', required_arguments('franka'))
+def test_an_arm_gets_the_brain_of_the_simulators_in_wall_time_and_a_dry_run() -> None:
+    loaded = graph.load_graph('deploy', FRANKA)
     brain = ['planner_node', 'policy_node', 'tracker_node']
     assert names(loaded) == ['arm_node', *brain]
+    assert [node.executable for node in loaded.nodes[1:]] == [
+        node.executable for node in graph.load_graph('deploy').nodes[1:]
+    ]
     assert loaded.nodes[0].parameters['dry_run'] is True
     assert not any(node.parameters.get('use_sim_time') for node in loaded.nodes)
-    assert loaded.nodes[3].parameters['truth_source'] == 'verdicts'
+
+
+def backends(loaded: graph.Graph) -> tuple[Any, ...]:
+    planner, policy, tracker = (n.parameters for n in loaded.nodes if n.name in BRAIN)
+    return planner['planner'], planner['monitor'], policy['policy'], tracker['truth_source']
+
+
+BRAIN = ('planner_node', 'policy_node', 'tracker_node')
+TOLD = ('rules', 'predicates', 'expert', 'predicates')
+
+
+def test_models_are_asked_only_where_nobody_tells_the_truth() -> None:
+    assert backends(graph.load_graph('deploy')) == TOLD
+    assert backends(graph.load_graph('deploy', {**FRANKA, 'mirror': 'true'})) == TOLD
+    seen = graph.load_graph('deploy', FRANKA)
+    assert backends(seen) == ('openai', 'openai', 'remote', 'verdicts')
+    chosen = graph.load_graph('deploy', {**FRANKA, 'planner': 'rules', 'policy': 'expert'})
+    assert backends(chosen) == ('rules', 'openai', 'expert', 'verdicts')
+
+
+def test_an_arm_waits_for_nobody() -> None:
+    with pytest.raises(ParameterError, match='an arm waits for nobody'):
+        graph.load_graph('deploy', {**FRANKA, 'lockstep': 'true'})
+
+
+def test_cameras_come_from_the_cameras_graph_and_the_file_of_the_cell(tmp_path: Path) -> None:
+    cell = tmp_path / 'cell.yaml'
+    cell.write_text('camera_head: {ros__parameters: {width: 1280, height: 720, max_age_s: 0.2}}\n')
+    cameras = {'head': 'realsense', 'head_source': '8123', 'params_file': str(cell)}
+    loaded = graph.load_graph('deploy', {**FRANKA, **cameras, 'namespace': 'left'})
+    assert names(loaded)[-1] == 'camera_head'
+    camera = loaded.nodes[-1]
+    assert (camera.executable, camera.namespace, camera.respawn) == ('camera_node', 'left', True)
+    assert camera.parameters['source'] == '8123'
+    assert (camera.parameters['width'], camera.parameters['max_age_s']) == (1280, 0.2)
+    mirrored = graph.load_graph('deploy', {**FRANKA, **cameras, 'mirror': 'true'})
+    assert 'camera_head' not in names(mirrored)
+    cell.write_text('camera_foot: {ros__parameters: {width: 1280}}\n')
+    with pytest.raises(ParameterError, match="'camera_foot', which is no node of deploy"):
+        graph.load_graph('deploy', {**FRANKA, **cameras})

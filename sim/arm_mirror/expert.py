@@ -1,0 +1,84 @@
+"""`MirrorExpert`: the scripted expert of the tabletop on an arm that is mirrored."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from structrl_ros.sim.tabletop.arm import TRANSLATION_M
+from structrl_ros.sim.twin.dynamics import FOLLOWING
+from structrl_ros.sim.twin.expert import TwinExpert
+from structrl_ros.sim.twin.state import NOTHING
+from structrl_ros.sim.twin.state import empty_state
+from structrl_ros.types import Episode
+from structrl_ros.types import Float32
+from structrl_ros.types import Float64
+from structrl_ros.types import Observation
+from structrl_ros.types import Subtask
+
+#: An arm is measured so many rows behind those it was given: it is at the place of a row one
+#: control period after the row was due, and its own controller follows some more behind.
+LAG_ROWS = 2
+
+
+class MirrorExpert(TwinExpert):
+    """As `TwinExpert`, for an arm whose scene a mirror tells on `privileged/state`.
+
+    The twin covers a share of a row in a control period, an arm covers the row, so rows are scaled
+    by that share. What the arm has still to follow of earlier rows is added to where it is.
+    """
+
+    def __init__(self, *, chunk_length: int = 8) -> None:
+        """Prepare; see `TabletopExpert`."""
+        super().__init__(chunk_length=chunk_length)
+        self.spec = dataclasses.replace(self.spec, name='mirror_expert')
+        self._period_ns = round(1e9 / self.spec.control_rate_hz)
+        self._due_ns = 0
+        self._rows: Float32 = np.zeros((0, self.spec.action_dimension), dtype=np.float32)
+
+    def reset(self, episode: Episode) -> None:
+        """Forget the rows; the mirror, not the arm's episode, says which scene it is."""
+        self._rows = self._rows[:0]
+
+    def act(self, observation: Observation, subtask: Subtask, instruction: str) -> Float32:
+        """Return the actions of one chunk, shape (chunk_length, 7), after the committed ones.
+
+        Raises:
+            StaleDataError: If the observation has no simulator state.
+            SimulationError: If the task has no predicate that the subtask makes true.
+        """
+        simulator, committed = observation.simulator, observation.committed
+        given = self._rows[:0] if committed is None else committed
+        if simulator is not None:
+            ahead = _ahead(simulator.state, self._to_follow(observation.stamp_ns))
+            observation = dataclasses.replace(
+                observation,
+                simulator=dataclasses.replace(simulator, state=ahead),
+                committed=_scaled(given, 1.0 / FOLLOWING),
+            )
+        actions = _scaled(super().act(observation, subtask, instruction), FOLLOWING)
+        self._rows, self._due_ns = np.concatenate([given, actions]), observation.stamp_ns
+        return actions
+
+    def _to_follow(self, stamp_ns: int) -> Float64:
+        """Return the way of the last rows that were due before a stamp, metres, shape (3,)."""
+        passed = (stamp_ns - self._due_ns) // self._period_ns
+        rows = self._rows[max(0, passed - LAG_ROWS) : max(0, passed), :3]
+        way: Float64 = TRANSLATION_M * rows.astype(np.float64).sum(axis=0)
+        return way
+
+
+def _scaled(actions: Float32, share: float) -> Float32:
+    """Return rows (K, 7) whose displacement is scaled, and whose gripper is as it was."""
+    return np.asarray(actions * np.array([share] * 6 + [1.0], dtype=np.float32), dtype=np.float32)
+
+
+def _ahead(packed: Float64, way: Float64) -> Float64:
+    """Return the state in which the arm, and what it holds, has come a way of shape (3,)."""
+    state = empty_state(1)
+    state.unpack(0, packed)
+    state.tcp[0] += way
+    if state.in_hand[0] != NOTHING:
+        state.objects[0, state.in_hand[0]] += way
+    return state.pack(0)

@@ -1,0 +1,91 @@
+"""What a demo needs besides its graph: for `--body franka-sim`, a simulated controller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from structrl_ros.errors import SimulationError
+
+#: Body of the demo whose arm is that of a simulated controller.
+FRANKA_SIM = 'franka-sim'
+#: Task of that demo where none is named.
+FIRST_TASK = 'apple_in_bowl'
+
+#: The arm of a demo, in the scene of the tabletop: z = 0 is the table.
+_FRANKA = {
+    'body': 'franka',
+    'arm': 'fci',
+    'dry_run': 'false',
+    'realtime': 'try',
+    'simulated': 'true',
+    'mirror': 'true',
+    'box_low': '0.25,-0.5,0.01',
+    'box_high': '0.75,0.5,0.6',
+    'translation_velocity': '0.4',
+    'rotation_velocity': '1.0',
+    'control_rate_hz': '10.0',
+}
+#: Allowances of a machine that draws, thinks and simulates a controller at 1 kHz all at once. A
+#: real cell keeps the defaults.
+_PATIENCE = """\
+arm_node:
+  ros__parameters:
+    heartbeat_timeout_s: 3.0
+    max_chunk_age_s: 10.0
+    max_state_age_s: 2.0
+planner_node:
+  ros__parameters:
+    subtask_timeout_s: 60.0
+"""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Arguments of the graph, the sentence ('' is the body's own), and a look whether all runs."""
+
+    arguments: Mapping[str, str]
+    instruction: str
+    check: Callable[[], None]
+
+
+@contextmanager
+def staged(arguments: Mapping[str, str], folder: Path) -> Iterator[Stage]:
+    """Have ready, while the context lasts, what the body of a demo needs.
+
+    Args:
+        arguments: Of the graph `deploy`; its `body` may be `FRANKA_SIM` as well.
+        folder: For logs.
+
+    Raises:
+        ArmError: If the simulated controller is not installed, or does not start.
+        SimulationError: If the task cannot be mirrored.
+    """
+    if arguments.get('body') != FRANKA_SIM:
+        yield Stage(arguments, '', lambda: None)
+        return
+    from structrl_ros.cli.simulated_controller import SimulatedController
+    from structrl_ros.sim.arm_mirror.mirror import mirrored_tasks
+    from structrl_ros.sim.arm_mirror.mirror import object_width
+    from structrl_ros.sim.tabletop.task_files import find_task
+
+    name = arguments.get('task') or FIRST_TASK
+    if name not in mirrored_tasks():
+        allowed = ', '.join(mirrored_tasks())
+        raise SimulationError(f'no task {name!r} for body {FRANKA_SIM}; allowed: {allowed}')
+    task = find_task(name)
+    with SimulatedController(folder, object_width=object_width(name)) as controller:
+        patience = folder / 'cell.yaml'
+        patience.write_text(_PATIENCE, encoding='utf-8')
+        own = {
+            **_FRANKA,
+            'robot_ip': controller.address,
+            'task': name,
+            'objects': ','.join(task.vocabulary),
+            'params_file': str(patience),
+        }
+        yield Stage({**own, **arguments, 'body': 'franka'}, task.instruction, controller.check)
