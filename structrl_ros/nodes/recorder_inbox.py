@@ -56,6 +56,12 @@ class RecorderInbox:
         """Hear a topic of the contract."""
         self._subscribe(topic, recorder_qos(topic))
 
+    def close(self) -> None:
+        """Take what has come and hear nothing more, until topics are opened again."""
+        for topic in list(self._subscriptions):
+            self._drain_and_close(topic)
+        self._unheard.clear()
+
     def connected(self) -> list[str]:
         """Return the topics that have a publisher that is heard."""
         return [t for t, s in self._subscriptions.items() if s.get_publisher_count()]

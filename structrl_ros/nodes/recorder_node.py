@@ -3,7 +3,7 @@
 It subscribes with raw bytes, so that nothing is decoded but what carries a chunk number. Gaps are
 counted by these, and by the numbers that publishers give to what they send. A disk that fails
 stops the recording, not the node: the graph goes on and /diagnostics says why. SIGINT and SIGTERM
-end it within two seconds with a closed bag.
+end it within two seconds with a closed bag. The service `record` ends a bag and begins the next.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ from collections import Counter
 from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
+from datetime import datetime
+from itertools import chain
+from itertools import count
 from pathlib import Path
 from typing import Any
 from typing import cast
@@ -25,6 +28,7 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy
 from rclpy.qos import ReliabilityPolicy
 from rclpy.serialization import deserialize_message
+from std_srvs.srv import SetBool
 
 from structrl_ros.errors import BagError
 from structrl_ros.errors import MessageError
@@ -79,15 +83,14 @@ class RecorderNode(Node):
         self._gaps = GapCounter()
         self._error = ''
         self._inbox = RecorderInbox(self, self._take, self._note_offer)
-        self._bag = self._open()
+        self._ended = 'nothing is recorded: parameter directory is empty'
+        self._bag = self._open(self._settings.directory)
         self._health = self.create_publisher(
             message_type(topics.DIAGNOSTICS),
             topics.DIAGNOSTICS,
             publisher_qos(topics.DIAGNOSTICS),
         )
-        if self._bag is not None:
-            for topic in recorded_topics(self._settings.images):
-                self._record(self._bag, topic)
+        self.create_service(SetBool, topics.RECORD, self._on_record)
         wall = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(1.0, self._every_second, clock=wall)
         self.create_timer(ADAPT_S, self._inbox.adapt, clock=wall)
@@ -98,10 +101,11 @@ class RecorderNode(Node):
             return
         self._note_missing(self._bag)
         self._try(self._bag.close)
-        self.get_logger().info(self._summary())
+        self._ended = f'ended: {self._summary()}'
+        self.get_logger().info(self._ended)
+        self._bag = None
 
-    def _open(self) -> BagWriter | None:
-        directory = self._settings.directory
+    def _open(self, directory: str) -> BagWriter | None:
         if not directory:
             self.get_logger().info('parameter directory is empty: nothing is recorded')
             return None
@@ -109,10 +113,27 @@ class RecorderNode(Node):
         if path.exists():
             raise BagError(f'{path} exists already; nothing is overwritten, give a new folder')
         try:
-            return BagWriter(path, form=self._form())
+            bag = BagWriter(path, form=self._form())
         except BagError as error:
             self._fail(error)
             return None
+        for topic in recorded_topics(self._settings.images):
+            self._record(bag, topic)
+        return bag
+
+    def _on_record(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        if request.data and self._bag is None:
+            self._error, self._gaps = '', GapCounter()
+            self._bag = self._open(str(next_directory(self._settings.directory)))
+            response.success = self._bag is not None
+        elif not request.data and self._bag is not None:
+            self._inbox.close()
+            self.close()
+            response.success = not self._error
+        else:
+            response.message = 'nothing to do: '
+        response.message += self._summary()
+        return response
 
     def _form(self) -> BagFormat:
         p = self._settings
@@ -200,10 +221,19 @@ class RecorderNode(Node):
         if self._error:
             return self._error
         if self._bag is None:
-            return 'nothing is recorded: parameter directory is empty'
+            return self._ended
         missing = self._missing().total()
         holes = f', {missing} missing' if missing else ''
         return f'{self._bag.counts.total()} messages in {self._bag.path}{holes}'
+
+
+def next_directory(directory: str) -> Path:
+    """Return a free folder for a bag: `directory`, else with _2, _3, ...; '': runs/<time>/bag."""
+    if not directory:
+        return Path('runs', datetime.now().strftime('%Y-%m-%d_%H-%M-%S_%f')[:-3], 'bag')
+    first = Path(directory).expanduser().absolute()
+    others = (first.with_name(f'{first.name}_{number}') for number in count(2))
+    return next(path for path in chain((first,), others) if not path.exists())
 
 
 def recorded_topics(images: str) -> tuple[str, ...]:
