@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 import pytest
 import yaml
-from graph_arguments import required_arguments
+from graph_arguments import FRANKA
 
 import structrl_ros
 from structrl_ros.params import graph
@@ -134,7 +134,7 @@ def test_no_file_is_named_after_nothing() -> None:
 @pytest.mark.parametrize('path', sorted((ROOT / 'launch').rglob('*.yaml')), ids=lambda p: p.name)
 def test_yaml_below_launch_loads(path: Path) -> None:
     if path.parent.name == 'graphs':
-        assert graph.load_graph(path.stem, required_arguments(path.stem)).nodes
+        assert graph.load_graph(path.stem).nodes
     else:
         document = yaml.safe_load(path.read_text())
         assert all('ros__parameters' in entry for entry in document.values())
@@ -147,8 +147,10 @@ def test_every_graph_has_its_launch_file() -> None:
 
 def test_every_node_of_a_graph_is_an_installed_executable() -> None:
     setup = (ROOT / 'setup.py').read_text()
-    for name in graph.graph_names():
-        for node in graph.load_graph(name, required_arguments(name)).nodes:
+    graphs = [graph.load_graph(name) for name in graph.graph_names()]
+    graphs += [graph.load_graph('deploy', {**FRANKA, 'mirror': 'true'})]
+    for loaded in graphs:
+        for node in loaded.nodes:
             assert f"'{node.executable}'" in setup
             assert (ROOT / 'structrl_ros' / 'nodes' / f'{node.executable}.py').is_file()
 
