@@ -43,11 +43,18 @@ def shipped_decomposition(body: str, task: str, variant: str = '') -> Decomposit
     return read_decomposition(path)
 
 
-def shipped_durations(body: str, chunk_length: int) -> dict[str, float]:
-    """Return 'task/name' to T_d in chunks, of every task of a body whose plan was timed.
+def shipped_durations(
+    body: str, chunk_length: int, variant: str = PLAN_VARIANT
+) -> dict[str, float]:
+    """Return 'task/name' to T_d in chunks, of every task of a body that was timed.
 
-    That is what tracker_node pays by, for it pays the steps of the plan. A body for which nothing
-    is shipped gives nothing.
+    A deployed tracker_node pays the steps of the plan: where a task has no file of the planner's
+    steps, that is its own decomposition. A body for which nothing is shipped gives nothing.
+
+    Args:
+        body: Name of the body.
+        chunk_length: Low-level steps of a chunk.
+        variant: Of the decompositions; '' is what trainers pay by.
 
     Raises:
         ParameterError: If a file is wrong.
@@ -56,11 +63,9 @@ def shipped_durations(body: str, chunk_length: int) -> dict[str, float]:
     own = {name.removesuffix('.json') for name in _names(folder)}
     found: dict[str, float] = {}
     for stem in sorted(own):
-        task, _, variant = stem.partition('.')
-        is_followed = variant == PLAN_VARIANT or (
-            not variant and f'{task}.{PLAN_VARIANT}' not in own
-        )
-        if is_followed:
+        task, _, found_variant = stem.partition('.')
+        stands_in = variant == PLAN_VARIANT and not found_variant
+        if found_variant == variant or (stands_in and f'{task}.{PLAN_VARIANT}' not in own):
             durations = read_decomposition(folder / f'{stem}.json').durations_at(chunk_length)
             found |= {f'{task}/{name}': value for name, value in durations.items()}
     return found

@@ -39,6 +39,12 @@ Workers = Annotated[
 ]
 Ray = Annotated[str, typer.Option(help='Address of a Ray cluster that plays the episodes.')]
 Seed = Annotated[int | None, typer.Option(min=0, help='Seed; default: that of the config.')]
+Tracker = Annotated[
+    bool, typer.Option('--tracker', help='With --body ros: a tracker_node beside pays, too.')
+]
+Traces = Annotated[
+    bool, typer.Option('--traces', help='Keep what each chunk earned, for structrl score.')
+]
 Profile = Annotated[bool, typer.Option('--profile', help='Print where the CPU time went.')]
 Assignments = Annotated[
     list[str] | None,
@@ -74,8 +80,10 @@ def sft(
         assignments=tuple(assignments or ()),
         run_dir=run_dir,
         resume=resume,
+        workers=workers,
+        profile=profile,
     )
-    run_command(command, workers=workers, ray='', profile=profile)
+    run_command(command)
 
 
 @train.command()
@@ -90,6 +98,8 @@ def ppo(
     resume: Resume = False,
     workers: Workers = 0,
     ray: Ray = '',
+    tracker: Tracker = False,
+    traces: Traces = False,
     seed: Seed = None,
     profile: Profile = False,
 ) -> None:
@@ -105,8 +115,13 @@ def ppo(
         assignments=tuple(assignments or ()),
         run_dir=run_dir,
         resume=resume,
+        workers=workers,
+        ray=ray,
+        tracker=tracker,
+        traces=traces,
+        profile=profile,
     )
-    run_command(command, workers=workers, ray=ray, profile=profile)
+    run_command(command)
 
 
 @train.command()
@@ -121,6 +136,8 @@ def grpo(
     resume: Resume = False,
     workers: Workers = 0,
     ray: Ray = '',
+    tracker: Tracker = False,
+    traces: Traces = False,
     seed: Seed = None,
     profile: Profile = False,
 ) -> None:
@@ -136,5 +153,10 @@ def grpo(
         assignments=tuple(assignments or ()),
         run_dir=run_dir,
         resume=resume,
+        workers=workers,
+        ray=ray,
+        tracker=tracker,
+        traces=traces,
+        profile=profile,
     )
-    run_command(command, workers=workers, ray=ray, profile=profile)
+    run_command(command)

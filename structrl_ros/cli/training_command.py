@@ -21,7 +21,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainCommand:
-    """The command line; `words` are 'body', 'start', 'reward' and 'config', '' if not given."""
+    """The command line.
+
+    Attributes:
+        trainer: 'sft', 'ppo' or 'grpo'.
+        words: 'body', 'start', 'reward' and 'config', '' if not given.
+        tasks: Names of tasks; none: those of the config.
+        seed: Seed; None: that of the config.
+        assignments: `key:=value` words.
+        run_dir: Where the run is kept; None: a new folder.
+        resume: Whether the run there goes on.
+        workers: Processes, or actors, that play; 0: as many as there are cores.
+        ray: Address of a Ray cluster, '' for none.
+        tracker: Whether a tracker_node beside the sim_nodes pays, too.
+        traces: Whether the run keeps what each chunk of practice earned.
+        profile: Whether to print where the CPU time went.
+    """
 
     trainer: str
     words: Mapping[str, str]
@@ -30,9 +45,14 @@ class TrainCommand:
     assignments: tuple[str, ...]
     run_dir: Path | None
     resume: bool
+    workers: int = 0
+    ray: str = ''
+    tracker: bool = False
+    traces: bool = False
+    profile: bool = False
 
 
-def run_command(command: TrainCommand, *, workers: int, ray: str, profile: bool) -> None:
+def run_command(command: TrainCommand) -> None:
     """Train, show how far it is, and say where the policy is.
 
     Raises:
@@ -44,10 +64,10 @@ def run_command(command: TrainCommand, *, workers: int, ray: str, profile: bool)
 
     torch.set_num_threads(1)
     console = Console(soft_wrap=True)
-    worlds = worlds_of(workers, ray)
+    worlds = worlds_of(command.workers, command.ray, tracker=command.tracker)
     prepared, run = (_go_on if command.resume else _begin)(command, worlds)
     try:
-        _carry_out(prepared, run, console, profile)
+        _carry_out(command, prepared, run, console)
     finally:
         run.close()
 
@@ -108,22 +128,24 @@ def _go_on(command: TrainCommand, worlds: Worlds) -> tuple[PreparedRun, RunDirec
     return prepared, run
 
 
-def _carry_out(prepared: PreparedRun, run: RunDirectory, console: Console, profile: bool) -> None:
+def _carry_out(
+    command: TrainCommand, prepared: PreparedRun, run: RunDirectory, console: Console
+) -> None:
     from structrl_ros.cli.training_display import TrainingDisplay
     from structrl_ros.cli.training_display import profile_table
     from structrl_ros.training.run_trainer import carry_out
 
     request = prepared.request
-    command = f'structrl train {request.trainer}'
-    console.print(f'[bold]{command}[/] [dim]{run.path}[/]\n{request.title}')
+    typed = f'structrl train {request.trainer}'
+    console.print(f'[bold]{typed}[/] [dim]{run.path}[/]\n{request.title}')
     display = TrainingDisplay(console, *_length(request))
     try:
         with display:
-            metrics = carry_out(prepared, run=run, report=display)
+            metrics = carry_out(prepared, run=run, report=display, traces=command.traces)
     except KeyboardInterrupt:
-        console.print(f'stopped; to go on: {command} --resume --run-dir {run.path}')
+        console.print(f'stopped; to go on: {typed} --resume --run-dir {run.path}')
         raise typer.Exit(130) from None
-    if profile and metrics:
+    if command.profile and metrics:
         console.print(profile_table(metrics))
     console.print(f'policy: {run.policy_folder}')
 

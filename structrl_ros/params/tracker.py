@@ -10,10 +10,14 @@ from pathlib import Path
 from structrl_ros.errors import ParameterError
 from structrl_ros.params.parameter import check_parameters
 from structrl_ros.params.parameter import parameter
+from structrl_ros.sim.decompositions import PLAN_VARIANT
 from structrl_ros.sim.decompositions import shipped_durations
 from structrl_ros.subtasks.paid_task import PACINGS
 from structrl_ros.subtasks.paid_task import TRUTH_SOURCES
 from structrl_ros.subtasks.tracker import TrackerSettings
+
+#: Word of `durations_variant` for a task's own decomposition: a parameter is hard to give empty.
+OWN_VARIANT = 'own'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +59,11 @@ class TrackerParameters:
     durations_body: str = parameter(
         '', description='Body whose shipped decompositions give the durations; empty: none.'
     )
+    durations_variant: str = parameter(
+        PLAN_VARIANT,
+        description='Which decompositions of durations_body: plan (the steps of the planner), '
+        'own (what a trainer pays by), density_5 and the like.',
+    )
     chunk_steps: int = parameter(
         8,
         description='Low-level steps that a chunk runs, for the durations of durations_body.',
@@ -78,7 +87,8 @@ class TrackerParameters:
         """
         durations: dict[str, float] = {}
         if self.durations_body:
-            durations |= shipped_durations(self.durations_body, self.chunk_steps)
+            variant = '' if self.durations_variant == OWN_VARIANT else self.durations_variant
+            durations |= shipped_durations(self.durations_body, self.chunk_steps, variant)
         if self.durations_file:
             durations |= _read_durations(self.durations_file)
         return TrackerSettings(

@@ -31,6 +31,9 @@ from structrl_ros.training.rollouts import Rollouts
 from structrl_ros.training.run_directory import RunDirectory
 from structrl_ros.training.settings import PracticeSettings
 from structrl_ros.training.starts import practice_starts
+from structrl_ros.training.traces import TRACES
+from structrl_ros.training.traces import check_traceable
+from structrl_ros.training.traces import write_trace
 from structrl_ros.training.trainer_state import TrainerState
 from structrl_ros.types import Float64
 
@@ -49,6 +52,7 @@ class Practice:
             then that of the checkpoint.
         report: Is called after each iteration.
         title: What is trained, for the card: 'ppo on twin, structured reward'.
+        traces: Whether the run keeps what each chunk earned, for `structrl score`.
     """
 
     make_world: MakeWorld
@@ -56,6 +60,7 @@ class Practice:
     run: RunDirectory | None = None
     report: Report | None = None
     title: str = ''
+    traces: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,9 +201,15 @@ class _Loop:
         with watch.part('reward'):
             paid = self._practice.reward_source(rollouts)
             metrics = rollout_metrics(rollouts, paid)
+        self._trace(iteration, rollouts)
         with watch.part('update'):
             metrics |= self._learner.learn(rollouts, paid.rewards, iteration)
         return {'episodes': float(settings.episodes * (iteration + 1)), **metrics}
+
+    def _trace(self, iteration: int, rollouts: Rollouts) -> None:
+        run, source = self._practice.run, self._practice.reward_source
+        if self._practice.traces and run is not None:
+            write_trace(run.path / TRACES, iteration, rollouts, check_traceable(source))
 
     def _evaluate(self, label: str) -> Metrics:
         settings = self._settings

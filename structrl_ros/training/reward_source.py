@@ -4,7 +4,7 @@
     paid = source(rollouts)
 
 The numbers are those that tracker_node pays live and `structrl score` computes from the trace
-(`trace_document`), to the last bit.
+(`traces.trace_document`), to the last bit.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from structrl_ros.training.reward_configurations import RewardConfiguration
 from structrl_ros.training.rollouts import Rollouts
 from structrl_ros.types import SUCCESS_TERM
 from structrl_ros.types import Float64
-from structrl_ros.types import JsonObject
 from structrl_ros.types import RewardRule
 from structrl_ros.types import TaskInfo
 from structrl_ros.world_types import Bool
@@ -219,38 +218,6 @@ def success_chunks(rollouts: Rollouts) -> Bool:
     last = np.maximum(rollouts.lengths - 1, 0)
     mask[np.arange(len(mask)), last] = rollouts.success
     return mask
-
-
-def trace_document(rollouts: Rollouts, source: StructuredRewards) -> JsonObject:
-    """Return the rollouts as a document for `structrl score structured_reward`.
-
-    One case an episode; what it scores is what `source` paid, to the last bit.
-    """
-    rules = source.rules(rollouts)
-    success = success_chunks(rollouts)
-    cases = []
-    for episode, (rule, info) in enumerate(zip(rules, rollouts.tasks, strict=True)):
-        chunks = int(rollouts.lengths[episode])
-        paid = {name for stage in rule.stages for name in stage}
-        columns = [(i, n) for i, n in enumerate(info.predicate_names) if n in paid]
-        truth = rollouts.truth[episode, :chunks]
-        document = {
-            'stages': [list(stage) for stage in rule.stages],
-            'durations': dict(rule.durations),
-            'truth': [[name for i, name in columns if row[i]] for row in truth],
-            'success': success[episode, :chunks].tolist(),
-            'beta': rule.beta,
-            'lambda_c': rule.lambda_c,
-            'gating': rule.gating,
-            'pacing': rule.pacing,
-            'horizon_chunks': rule.horizon_chunks,
-            'cap': rule.cap,
-            'at_reset': [],
-        }
-        start = rollouts.starts[episode]
-        name = f'{start.task} seed {start.seed} state {start.initial_state}'
-        cases.append({'name': name, 'input': document})
-    return {'kind': 'structured_reward', 'cases': cases}
 
 
 def _in_order(rollouts: Rollouts, names: tuple[tuple[str, ...], ...]) -> Bool:

@@ -133,9 +133,19 @@ def prepare_run(
 
 
 def carry_out(
-    prepared: PreparedRun, *, run: RunDirectory | None = None, report: Report | None = None
+    prepared: PreparedRun,
+    *,
+    run: RunDirectory | None = None,
+    report: Report | None = None,
+    traces: bool = False,
 ) -> tuple[Metrics, ...]:
     """Train, and return the numbers of each line of the log.
+
+    Args:
+        prepared: All that it needs.
+        run: Where it is kept, None: nowhere.
+        report: Is called after each line.
+        traces: Whether the run keeps what each chunk of practice earned.
 
     Raises:
         StructRLError: As the trainers say.
@@ -151,6 +161,7 @@ def carry_out(
             run=run,
             report=report,
             title=request.title,
+            traces=traces,
         )
         if isinstance(settings, PpoSettings):
             return train_ppo(prepared.policy, settings, practice).metrics

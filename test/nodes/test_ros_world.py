@@ -45,8 +45,8 @@ from structrl_ros.training.lanes import LaneWorld  # noqa: E402
 from structrl_ros.training.pool_world import PoolWorld  # noqa: E402
 from structrl_ros.training.reward_configurations import REWARDS  # noqa: E402
 from structrl_ros.training.reward_source import StructuredRewards  # noqa: E402
-from structrl_ros.training.reward_source import trace_document  # noqa: E402
 from structrl_ros.training.rollouts import collect  # noqa: E402
+from structrl_ros.training.traces import trace_document  # noqa: E402
 from structrl_ros.types import ChunkDone  # noqa: E402
 from structrl_ros.types import Episode  # noqa: E402
 from structrl_ros.types import Plan  # noqa: E402

@@ -114,7 +114,7 @@ def test_rewards_are_those_of_the_tracker_one_episode_at_a_time(played, name):
 @pytest.mark.parametrize('name', WAYS)
 def test_structrl_score_of_the_trace_gives_the_same_bits(played, name):
     from structrl_ros.cli.score import score_document
-    from structrl_ros.training.reward_source import trace_document
+    from structrl_ros.training.traces import trace_document
 
     source = structured(name)
     document = json.loads(json.dumps(trace_document(played, source)))

@@ -120,7 +120,7 @@ def test_uniform_pacing_pays_by_the_horizon_and_gating_changes_nothing_for_the_e
 
 @pytest.mark.parametrize('name', ['structured', 'density_14', 'earlier_5', 'capped_14'])
 def test_score_of_the_trace_is_what_was_paid(rollouts, name):
-    from structrl_ros.training.reward_source import trace_document
+    from structrl_ros.training.traces import trace_document
 
     source, paid = paid_by(name, rollouts)
     scored, is_fine = score_document('structured_reward', trace_document(rollouts, source))
