@@ -133,8 +133,7 @@ class FciArm:
         """
         on_period = self._on_period
         if self._is_lost or not self._child.is_alive:
-            self._child.kill()
-            self._child = self._connect()
+            self._reconnect()
         self._answered.clear()
         self._child.ask(Ask.RECOVER)
         if not self._answered.wait(ANSWER_S):
@@ -153,6 +152,18 @@ class FciArm:
         self._child.end()
         if self._gripper is not None:
             self._gripper.end()
+
+    def _reconnect(self) -> None:
+        """Begin anew with a controller that was gone: what its gripper said last counts no more.
+
+        Raises:
+            ArmError: If there is none.
+        """
+        gripper, self._gripper = self._gripper, None
+        for child in (self._child, gripper):
+            if child is not None:
+                child.kill()
+        self._child = self._connect()
 
     def _connect(self) -> FciChild:
         self._first.clear()

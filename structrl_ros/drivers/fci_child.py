@@ -80,9 +80,10 @@ class FciChild:
         self._thread.join(END_S)
 
     def kill(self) -> None:
-        """End the process at once."""
+        """End the process at once; nothing of it is heard afterwards."""
         self._process.kill()
         self._process.wait()
+        self._thread.join(END_S)
 
     def _listen(self) -> None:
         self._link.settimeout(None)

@@ -173,7 +173,7 @@ class FciProcess:
             send(self._link, Tell.ANSWER, pack_json({'error': ''}))
 
     def _recover(self) -> None:
-        """Clear errors and wait until the arm may be moved.
+        """Clear errors and wait until the arm may be moved; the driver hears of it first.
 
         Raises:
             ArmError: If it may not be moved in time.
@@ -184,6 +184,7 @@ class FciProcess:
             if time.monotonic() > end:
                 raise ArmError(f'the arm is {state.robot_mode.name} after the recovery, not Idle')
             time.sleep(IDLE_S)
+        self._report(state, None)  # before the answer: a mode of before would stop the arm again
 
     def _report(self, state: Any, motion: FciMotion | None) -> None:
         arm = ArmState(

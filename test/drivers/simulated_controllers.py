@@ -17,7 +17,10 @@ from structrl_ros.control.robot_mjcf import mjcf
 ROOT = Path(__file__).parents[2]
 PYTHON = ROOT / '.venv-franka-sim' / 'bin' / 'python'
 SCRIPT = """
-import logging, sys
+import ctypes, logging, os, signal, sys
+ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: it ends with the test
+if os.getppid() != int(sys.argv[2]):
+    sys.exit('who started this server is gone')
 logging.basicConfig(level=logging.INFO)
 from franka_sim import FrankaSimServer
 FrankaSimServer(
@@ -46,7 +49,10 @@ def real_time():
 
 
 class Controller:
-    """One server process; the arm stands at its start position after each connection."""
+    """One server process; the arm stands at its start position after each connection.
+
+    It ends with the thread that started it, however that ends.
+    """
 
     def __init__(self, folder, number=0):
         self.address = address(number)
@@ -57,7 +63,7 @@ class Controller:
         self.log = folder / f'controller_{number}.log'
         with self.log.open('w') as log:
             self.process = subprocess.Popen(
-                [*real_time(), str(PYTHON), '-c', SCRIPT, self.address],
+                [*real_time(), str(PYTHON), '-c', SCRIPT, self.address, str(os.getpid())],
                 env={**kept, 'FR3_MJCF': str(model), 'OMP_NUM_THREADS': '1'},
                 stdout=log,
                 stderr=subprocess.STDOUT,

@@ -1,5 +1,6 @@
 """Pieces of the Franka driver that need no robot: link, settings, cadence, one motion."""
 
+from enum import Enum
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,9 +18,11 @@ from structrl_ros.drivers.fci_link import pack_report
 from structrl_ros.drivers.fci_link import pack_waypoint
 from structrl_ros.drivers.fci_link import receive
 from structrl_ros.drivers.fci_link import send
+from structrl_ros.drivers.fci_link import unpack_json
 from structrl_ros.drivers.fci_link import unpack_report
 from structrl_ros.drivers.fci_link import unpack_waypoint
 from structrl_ros.drivers.fci_motion import FciMotion
+from structrl_ros.drivers.fci_process import FciProcess
 from structrl_ros.drivers.fci_settings import FciSettings
 from structrl_ros.drivers.fci_settings import StreamSettings
 from structrl_ros.errors import ArmError
@@ -204,3 +207,58 @@ def test_motion_ends_only_at_rest(monkeypatch):
     assert cycles > 10
     assert control.finished
     assert np.allclose(control.history[-1], control.history[-2], atol=1e-7)
+
+
+class Mode(Enum):
+    """Modes of the vendor's library."""
+
+    Idle = 1
+    Reflex = 4
+
+
+class FakeRobot:
+    """In reflex until it is recovered, and for some states after."""
+
+    def __init__(self, *_):
+        self.left = None
+
+    def automatic_error_recovery(self):
+        self.left = 3
+
+    def read_once(self):
+        if self.left is not None:
+            self.left -= 1
+        is_idle = self.left is not None and self.left <= 0
+        numbers = dict.fromkeys(('q', 'dq', 'q_d'), READY.tolist())
+        return SimpleNamespace(
+            time=SimpleNamespace(to_sec=lambda: 1.0),
+            robot_mode=Mode.Idle if is_idle else Mode.Reflex,
+            current_errors='[]' if is_idle else '["cartesian_reflex"]',
+            O_F_ext_hat_K=[0.0] * 6,
+            control_command_success_rate=1.0,
+            **numbers,
+        )
+
+
+def test_driver_hears_that_the_arm_is_idle_before_that_it_recovered():
+    """Else a guard would see the reflex of before, and stop the arm that was just resumed."""
+    library = SimpleNamespace(
+        Robot=FakeRobot,
+        RobotMode=Mode,
+        RealtimeConfig=SimpleNamespace(kEnforce=0, kIgnore=1),
+        CommandException=RuntimeError,
+    )
+    ours, theirs = open_link()
+    send(ours, Ask.RECOVER)
+    send(ours, Ask.QUIT)
+    FciProcess(FciSettings(address='10.0.0.1', stream=STREAM), theirs, library).run()
+    modes = []
+    while (message := receive(ours, wait=False)) is not None:
+        kind, payload = message
+        if kind == Tell.ANSWER.value:
+            assert unpack_json(payload) == {'error': ''}
+            break
+        modes.append(unpack_report(payload, 0.08).state.mode)
+    assert kind == Tell.ANSWER.value
+    assert modes[0] is ArmMode.REFLEX
+    assert modes[-1] is ArmMode.IDLE
