@@ -28,6 +28,8 @@ from structrl_ros.console.pictures import PictureShelf
 from structrl_ros.errors import MessageError
 from structrl_ros.nodes.console_operator import RosOperator
 from structrl_ros.types import ROLES
+from structrl_ros.types import Intervention
+from structrl_ros.types import Safety
 from structrl_ros.wire import topics
 from structrl_ros.wire.body_codecs import episode_from_message
 from structrl_ros.wire.body_codecs import safety_from_message
@@ -68,9 +70,9 @@ class ConsoleNode(Node):
         self._state = state
         self._shelf = shelf
         self._cameras: dict[str, Any] = {}
-        self.operator = RosOperator(self, state)
+        self.operator = RosOperator(self, state, self._look_around)
         for topic, decode in _HEARD.items():
-            self._hear(topic, decode, state.take)
+            self._hear(topic, decode, self._take)
         self._hear(topics.DIAGNOSTICS, health_from_message, self._take_health)
         wall = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(CAMERAS_S, self._follow_viewers, clock=wall)
@@ -89,6 +91,11 @@ class ConsoleNode(Node):
         if topic == topics.ACTION_CHUNK:  # a watcher must never hold up who sends chunks
             qos.reliability = ReliabilityPolicy.BEST_EFFORT
         return self.create_subscription(message_type(topic), topic, heard, qos)
+
+    def _take(self, event: Event) -> None:
+        self._state.take(event)
+        if isinstance(event, (Safety, Intervention)):
+            self._look_around()
 
     def _take_health(self, components: list[Any]) -> None:
         for name, level, text, _ in components:

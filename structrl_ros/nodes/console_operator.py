@@ -49,10 +49,17 @@ DEVICE = 'console'
 class RosOperator:
     """An `Operator`; its methods may be called from any thread."""
 
-    def __init__(self, node: Node, state: LiveState) -> None:
-        """Make the clients; whether somebody serves is asked at each call."""
+    def __init__(self, node: Node, state: LiveState, changed: Callable[[], None]) -> None:
+        """Make the clients; whether somebody serves is asked at each call.
+
+        Args:
+            node: Whose clients they are.
+            state: Is told how a task ends that was asked for here.
+            changed: Called by the executor when `reasons` may have changed.
+        """
         self._node = node
         self._state = state
+        self._changed = changed
         self._is_busy = False
         self._stop = node.create_client(SetBool, topics.EMERGENCY_STOP)
         self._reset = node.create_client(Trigger, topics.RESET_SAFETY)
@@ -167,6 +174,7 @@ class RosOperator:
 
     def _on_status(self, message: Any) -> None:
         self._is_busy = any(status.status in _RUNNING for status in message.status_list)
+        self._changed()
 
     def _on_goal(self, done: Any, instruction: str, answer: Future[Answer]) -> None:
         handle = done.result()

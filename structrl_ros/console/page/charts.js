@@ -23,15 +23,15 @@ export function draw(svg, points, { low, high, steps = false, unit }) {
   const values = points.map((p) => p.y);
   const bottom = Math.min(low, ...values);
   const top = Math.max(high, ...values);
-  const last = points.length ? points[points.length - 1].t : 1;
-  const end = Math.max(last, 1);
-  const x = (t) => LEFT + ((width - LEFT - RIGHT) * Math.max(t, 0)) / end;
+  const start = points.length ? points[0].t : 0;
+  const end = Math.max(points.length ? points[points.length - 1].t : 0, start + 1);
+  const x = (t) => LEFT + ((width - LEFT - RIGHT) * (t - start)) / (end - start);
   const y = (v) => height - BOTTOM - ((height - TOP - BOTTOM) * (v - bottom)) / (top - bottom);
   for (const value of new Set([bottom, 0, top].filter((v) => v >= bottom && v <= top))) {
     svg.append(node('line', { class: 'grid', x1: LEFT, x2: width - RIGHT, y1: y(value), y2: y(value) }));
     svg.append(node('text', { x: LEFT - 6, y: y(value) + 4, 'text-anchor': 'end' }, round(value)));
   }
-  svg.append(node('text', { x: LEFT, y: height - 4 }, '0 s'));
+  svg.append(node('text', { x: LEFT, y: height - 4 }, `${start.toFixed(0)} s`));
   svg.append(node('text', { x: width - RIGHT, y: height - 4, 'text-anchor': 'end' }, `${end.toFixed(0)} s`));
   for (const { t, bar } of points) {
     if (!bar) continue;
