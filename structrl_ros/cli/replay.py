@@ -20,8 +20,8 @@ from structrl_ros.errors import ParameterError
 from structrl_ros.params.graph import load_graph
 from structrl_ros.params.graph import process_environment
 from structrl_ros.params.tracker import TrackerParameters
+from structrl_ros.recording.comparison import Comparison
 from structrl_ros.recording.ledger import recorded_settings
-from structrl_ros.recording.recomputation import Comparison
 from structrl_ros.recording.recomputation import compare
 from structrl_ros.recording.recomputation import what_if
 from structrl_ros.recording.run_events import read_events
@@ -37,7 +37,7 @@ def bag_folder(path: Path) -> Path:
 
 
 def check_replay(path: Path, console: Console) -> int:
-    """Compute a bag's subtasks, rewards and verdicts again and print what differs.
+    """Compute a bag's subtasks, rewards, verdicts and progress again and print what differs.
 
     Returns:
         The exit status: 0 if nothing differs.
@@ -164,5 +164,4 @@ def _overlay(place: Path, settings: TrackerSettings) -> Path:
 
 
 def _row(result: Comparison) -> tuple[str, str, str, str]:
-    skipped = f'{result.skipped} ({result.why})' if result.skipped else '0'
-    return result.kind, str(result.compared), skipped, result.difference or 'none'
+    return result.kind, str(result.compared), result.why or '0', result.difference or 'none'

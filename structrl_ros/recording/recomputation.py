@@ -1,4 +1,4 @@
-"""Compute a recording's subtasks, rewards and verdicts again, and compare; no ROS.
+"""Compute a recording's subtasks, rewards, verdicts and progress again, and compare; no ROS.
 
 The same pure tracker and monitor that ran live run on the recorded messages. With other settings
 of the tracker the rewards are those that the run would have earned: a what-if.
@@ -6,41 +6,27 @@ of the tracker the rewards are those that the run would have earned: a what-if.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from structrl_ros.errors import ParameterError
+from structrl_ros.errors import BagError
+from structrl_ros.recording.causal_order import tracker_inputs
+from structrl_ros.recording.comparison import Comparison
+from structrl_ros.recording.comparison import with_reasons
 from structrl_ros.recording.ledger import first_difference
 from structrl_ros.recording.ledger import recorded_settings
+from structrl_ros.recording.progress_check import compare_progress
 from structrl_ros.recording.run_events import RunEvents
+from structrl_ros.recording.verdict_check import compare_verdicts
 from structrl_ros.rewards.structured import StructuredReward
-from structrl_ros.subtasks.predicate_monitor import PredicateMonitor
 from structrl_ros.subtasks.tracker import Tracker
 from structrl_ros.subtasks.tracker import TrackerSettings
-from structrl_ros.types import ChunkDone
 from structrl_ros.types import Episode
-from structrl_ros.types import Observation
 from structrl_ros.types import Plan
-from structrl_ros.types import Predicates
 from structrl_ros.types import Reward
 from structrl_ros.types import SubtaskStatus
 from structrl_ros.types import Verdict
-
-_INPUTS = Episode | Plan | Verdict | Predicates | ChunkDone
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """One kind of message: how many were compared, and where they first differ ('' nowhere).
-
-    `skipped` counts those that cannot be computed from the recording, `why` says why.
-    """
-
-    kind: str
-    compared: int
-    difference: str
-    skipped: int = 0
-    why: str = ''
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +40,16 @@ class EpisodeReturn:
 
 
 def compare(events: RunEvents, settings: TrackerSettings | None = None) -> tuple[Comparison, ...]:
-    """Return how subtasks, rewards and verdicts compare with what was recorded.
+    """Return how subtasks, rewards, verdicts and progress compare with what was recorded.
 
     Args:
         events: Of the whole recording.
         settings: What the tracker ran with; None takes what it said on /diagnostics.
+
+    Raises:
+        BagError: If what everything is computed from was not recorded.
     """
+    _check_inputs(events)
     known = settings or recorded_settings(events) or TrackerSettings()
     outputs = run_tracker(events, known)
     rewards = [o for o in outputs if isinstance(o, Reward)]
@@ -67,20 +57,33 @@ def compare(events: RunEvents, settings: TrackerSettings | None = None) -> tuple
     recorded = events.of(Reward)
     return (
         Comparison('reward', len(recorded), first_difference(recorded, rewards)),
-        _compare_statuses(events.of(SubtaskStatus), statuses, known.lockstep),
-        _compare_verdicts(events),
+        _compare_statuses(events.of(SubtaskStatus), statuses, _early_ends(events, known)),
+        compare_verdicts(events, lockstep=known.lockstep),
+        compare_progress(events),
     )
 
 
-def run_tracker(events: RunEvents, settings: TrackerSettings) -> list[SubtaskStatus | Reward]:
-    """Return everything that a tracker says to the recorded messages, in order."""
+def _check_inputs(events: RunEvents) -> None:
+    verdicts, rewards = len(events.of(Verdict)), len(events.of(Reward))
+    if rewards and not events.of(Episode):
+        raise BagError(
+            f'{rewards} rewards, but no episode was recorded (topic episode, latched): '
+            'nothing can be computed again'
+        )
+    if verdicts and not events.of(Plan):
+        raise BagError(
+            f'{verdicts} verdicts, but no plan was recorded (topic plan, latched): '
+            'nothing can be computed again'
+        )
+
+
+def run_tracker(
+    events: RunEvents, settings: TrackerSettings, *, is_end_early: bool = False
+) -> list[SubtaskStatus | Reward]:
+    """Return everything that a tracker says to the recorded messages (see `tracker_inputs`)."""
     tracker = Tracker(settings, StructuredReward)
-    return [
-        output
-        for arrival in events.arrivals
-        if isinstance(arrival.value, _INPUTS)
-        for output in tracker.consume(arrival.value)
-    ]
+    inputs = tracker_inputs(events, lockstep=settings.lockstep, is_end_early=is_end_early)
+    return [output for value in inputs for output in tracker.consume(value)]
 
 
 def what_if(events: RunEvents, settings: TrackerSettings) -> tuple[EpisodeReturn, ...]:
@@ -105,64 +108,33 @@ def what_if(events: RunEvents, settings: TrackerSettings) -> tuple[EpisodeReturn
     )
 
 
+def _early_ends(events: RunEvents, settings: TrackerSettings) -> frozenset[SubtaskStatus] | None:
+    """Return what a tracker says that hears of an episode's end early; None in real time."""
+    if not settings.lockstep:
+        return None
+    outputs = run_tracker(events, settings, is_end_early=True)
+    return frozenset(o for o in outputs if isinstance(o, SubtaskStatus))
+
+
 def _compare_statuses(
-    recorded: Sequence[SubtaskStatus], computed: Sequence[SubtaskStatus], lockstep: bool
+    recorded: Sequence[SubtaskStatus],
+    computed: Sequence[SubtaskStatus],
+    early_ends: frozenset[SubtaskStatus] | None,
 ) -> Comparison:
     """Compare in order; a recording that began late or ended early holds fewer.
 
-    In real time a status tells what had come until then, and the recorder may have heard the
-    topics in another order than the tracker: one that differs is no fault there.
+    In real time (no `early_ends`) a status tells what had come until then, and the recorder may
+    have heard the topics in another order than the tracker: one that differs is no fault there.
     """
     positions = {status: i for i, status in enumerate(computed)}
-    last, missing = -1, 0
+    last, reasons = -1, Counter[str]()
     for status in recorded:
         place = positions.get(status)
-        if (place is None or place < last) and not lockstep:
-            missing += 1
-            continue
-        if place is None or place < last:
+        if place is not None and place >= last:
+            last = place
+        elif early_ends is None:
+            reasons['heard in another order, in real time'] += 1
+        elif status not in early_ends:
             where = f'episode {status.episode}, chunk {status.chunk}: current {status.current!r}'
             return Comparison('subtask', len(recorded), f'{where} recorded, not computed')
-        last = place
-    why = 'another order of arrival, in real time' if missing else ''
-    return Comparison('subtask', len(recorded) - missing, '', missing, why)
-
-
-def _compare_verdicts(events: RunEvents) -> Comparison:
-    """Ask the predicate monitor again where the predicates of a verdict's stamp are known."""
-    monitor, plans = PredicateMonitor(), {}
-    predicates = {p.stamp_ns: p for p in events.of(Predicates)}
-    for plan in events.of(Plan):
-        plans[plan.revision, plan.stamp_ns] = plan
-    compared = skipped = 0
-    difference, followed = '', None
-    for verdict in events.of(Verdict):
-        plan = _plan_of(verdict, plans.values())
-        seen = predicates.get(verdict.stamp_ns)
-        if verdict.stop or verdict.monitor != monitor.name or plan is None or seen is None:
-            skipped += 1
-            continue
-        if plan is not followed:
-            monitor.follow(plan.subtasks)
-            followed = plan
-        compared += 1
-        now = Observation(verdict.stamp_ns, seen.episode, predicates=seen)
-        try:
-            done = monitor.verify(plan.subtasks[verdict.index], now, now).done
-        except ParameterError as error:
-            difference = difference or f'{verdict.subtask_id}: {error}'
-            continue
-        if done != verdict.done and not difference:
-            at = f'{verdict.subtask_id} at {verdict.stamp_ns} ns'
-            difference = f'{at}: recorded done {verdict.done}, computed {done}'
-    why = 'of another monitor, of a stop, or between two predicates' if skipped else ''
-    return Comparison('verdict', compared, difference, skipped, why)
-
-
-def _plan_of(verdict: Verdict, plans: object) -> Plan | None:
-    found = None
-    for plan in plans:  # type: ignore[attr-defined]
-        is_before = plan.stamp_ns <= verdict.stamp_ns
-        if plan.revision == verdict.revision and is_before and verdict.index < len(plan.subtasks):
-            found = plan
-    return found
+    return with_reasons('subtask', len(recorded) - reasons.total(), '', reasons)
