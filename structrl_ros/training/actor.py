@@ -9,10 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import Tensor
-from torch import nn
 
-from structrl_ros.errors import TrainingError
 from structrl_ros.models.policies.base import ChunkPolicy
+from structrl_ros.training.descent import descend
 from structrl_ros.training.metrics_log import Metrics
 from structrl_ros.training.minibatches import minibatches
 from structrl_ros.training.samples import ChunkSamples
@@ -134,12 +133,8 @@ class Actor:
         self._warmup.load_state_dict(state.numbers['policy_warmup'])
 
     def _descend(self, loss: Tensor) -> None:
-        self._optimiser.zero_grad()
-        loss.backward()
-        norm = nn.utils.clip_grad_norm_(self._parameters, self._settings.gradient_clip)
-        if not bool(torch.isfinite(norm)):
-            raise TrainingError('a gradient of the policy is not finite')
-        self._optimiser.step()
+        clip = self._settings.gradient_clip
+        descend(self._optimiser, self._parameters, loss, clip=clip, what='policy')
         self._warmup.step()
 
     @torch.no_grad()

@@ -94,6 +94,26 @@ class Collector:
                 world.close()
 
 
+class KeptWorld:
+    """Makes worlds; the first one is made at once, to look at, and given out first."""
+
+    def __init__(self, make_world: MakeWorld) -> None:
+        self._make_world = make_world
+        self._first: World | None = make_world()
+        self.spec = self._first.spec
+
+    def __call__(self) -> World:
+        """Return the first world, later a new one."""
+        world, self._first = self._first, None
+        return self._make_world() if world is None else world
+
+    def close(self) -> None:
+        """Free the first world if nobody took it."""
+        if self._first is not None:
+            self._first.close()
+            self._first = None
+
+
 def check_fit(policy: ChunkPolicy, spec: WorldSpec) -> None:
     """Check that a policy sees and acts as a world wants it.
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch import nn
 
-from structrl_ros.errors import TrainingError
+from structrl_ros.training.descent import descend
 from structrl_ros.training.minibatches import minibatches
 
 #: Observations that are valued at once.
@@ -77,15 +77,11 @@ class CriticLearner:
         Raises:
             TrainingError: If a gradient is not finite.
         """
+        parameters = list(self.critic.parameters())
         for _ in range(epochs):
             for rows in minibatches(len(observed), minibatch, random):
                 loss = (self.critic(observed[rows], elapsed[rows]) - returns[rows]).square().mean()
-                self.optimiser.zero_grad()
-                loss.backward()
-                norm = nn.utils.clip_grad_norm_(self.critic.parameters(), self._gradient_clip)
-                if not bool(torch.isfinite(norm)):
-                    raise TrainingError('a gradient of the critic is not finite')
-                self.optimiser.step()
+                descend(self.optimiser, parameters, loss, clip=self._gradient_clip, what='critic')
 
 
 def explained_variance(values: Tensor, returns: Tensor) -> float | None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 import torch
 from torch import Tensor
-from torch import nn
 
-from structrl_ros.errors import TrainingError
 from structrl_ros.models.policies.base import ChunkPolicy
 from structrl_ros.models.policies.base import PolicyInput
 from structrl_ros.models.policies.registry import fill_policy
 from structrl_ros.training.average import AveragedPolicy
 from structrl_ros.training.demonstrations import Demonstrations
+from structrl_ros.training.descent import descend
 from structrl_ros.training.samples import device_of
 from structrl_ros.training.settings import SftSettings
 from structrl_ros.training.trainer_state import TrainerState
@@ -128,12 +127,8 @@ class Imitator:
         self._done = int(state.numbers['update_of_round'])
 
     def _descend(self, loss: Tensor) -> None:
-        self._optimiser.zero_grad()
-        loss.backward()
-        norm = nn.utils.clip_grad_norm_(self._parameters, self._settings.gradient_clip)
-        if not bool(torch.isfinite(norm)):
-            raise TrainingError('a gradient of the policy is not finite')
-        self._optimiser.step()
+        clip = self._settings.gradient_clip
+        descend(self._optimiser, self._parameters, loss, clip=clip, what='policy')
         self._cycle.step()
         self._average.update(self._done)
         self._done += 1

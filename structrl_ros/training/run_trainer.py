@@ -10,8 +10,8 @@ from structrl_ros.errors import ParameterError
 from structrl_ros.models.policies.base import ChunkPolicy
 from structrl_ros.training.body_worlds import make_demonstrator
 from structrl_ros.training.collector import Collector
+from structrl_ros.training.collector import KeptWorld
 from structrl_ros.training.collector import MakeWorld
-from structrl_ros.training.collector import World
 from structrl_ros.training.evaluate import Evaluation
 from structrl_ros.training.evaluate import evaluate_policy
 from structrl_ros.training.grpo import train_grpo
@@ -46,26 +46,6 @@ Worlds = Callable[[RunRequest], MakeWorld]
 _NOISE = 0.1
 _REFERENCE = 2**30 + 2
 _REFERENCE_EPISODES = 64
-
-
-class KeptWorld:
-    """Makes worlds; the first one is made at once, to look at, and given out first."""
-
-    def __init__(self, make_world: MakeWorld) -> None:
-        self._make_world = make_world
-        self._first: World | None = make_world()
-        self.spec = self._first.spec
-
-    def __call__(self) -> World:
-        """Return the first world, later a new one."""
-        world, self._first = self._first, None
-        return self._make_world() if world is None else world
-
-    def close(self) -> None:
-        """Free the first world if nobody took it."""
-        if self._first is not None:
-            self._first.close()
-            self._first = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,6 @@ from structrl_ros.errors import StaleDataError
 from structrl_ros.sim.registry import make_body
 from structrl_ros.sim.registry import make_expert
 from structrl_ros.sim.tabletop.bench import measure_expert
-from structrl_ros.sim.tabletop.demonstrations import collect
-from structrl_ros.sim.tabletop.demonstrations import interleave
 from structrl_ros.sim.tabletop.task_files import tasks
 from structrl_ros.types import Observation
 from structrl_ros.types import Subtask
@@ -144,36 +142,3 @@ def test_expert_refuses_what_it_cannot_do_in_one_line():
         expert.reset(other)
     with pytest.raises(SimulationError, match='chunk length 0'):
         make_expert('tabletop', chunk_length=0)
-
-
-def test_demonstrations_under_noise_succeed_and_carry_clean_labels():
-    made = collect('peg_insertion', 6, 3, noisy=1.0)
-    assert len(made.lengths) >= 5 and made.success.all() and made.by_expert.all()
-    assert made.features.shape == (made.lengths.sum(), len(made.feature_names))
-    body = make_body('tabletop')
-    start = np.random.default_rng((3, 0)).integers(0, 2**31, (6, 2))[0].tolist()
-    body.reset('peg_insertion', *start)
-    np.testing.assert_array_equal(made.features[0], body.features())
-    np.testing.assert_array_equal(made.actions[0], body.expert_action())
-    again = collect('peg_insertion', 6, 3, noisy=1.0)
-    np.testing.assert_array_equal(again.features, made.features)
-    clean = collect('peg_insertion', 6, 3, noisy=0.0)
-    assert clean.features.shape != made.features.shape or (clean.features != made.features).any()
-    body.close()
-
-
-def test_policy_and_expert_take_turns_of_whole_chunks():
-    chunk = np.zeros((5, 7), dtype=np.float32)
-    chunk[:, 6] = -1.0
-    made = interleave('peg_insertion', 3, 1, lambda seen: chunk, chunk_length=5)
-    assert len(made.lengths) == 3
-    at = 0
-    for length in made.lengths:
-        who = made.by_expert[at : at + length]
-        assert who.any() and not who.all()
-        assert all(len(set(who[i : i + 5])) == 1 for i in range(0, length, 5))
-        at += length
-    with pytest.raises(SimulationError, match='chunks of 0 rows'):
-        interleave('peg_insertion', 1, 1, lambda seen: chunk, chunk_length=0)
-    with pytest.raises(SimulationError, match='0 episodes'):
-        collect('peg_insertion', 0, 1)

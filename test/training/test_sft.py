@@ -16,11 +16,13 @@ from structrl_ros.errors import TrainingError
 from structrl_ros.models.policies.action_map import action_map
 from structrl_ros.models.policies.flow import FlowConfig
 from structrl_ros.models.policies.registry import make_policy
+from structrl_ros.sim.registry import make_body
 from structrl_ros.sim.twin.world import TwinWorld
 from structrl_ros.training.average import AveragedPolicy
 from structrl_ros.training.body_worlds import make_demonstrator
 from structrl_ros.training.body_worlds import world_maker
 from structrl_ros.training.collector import check_fit
+from structrl_ros.training.demonstrating import DEMONSTRATION
 from structrl_ros.training.demonstrating import EXPERT_CHUNKS
 from structrl_ros.training.demonstrating import POLICY_CHUNKS
 from structrl_ros.training.demonstrating import WorldDemonstrator
@@ -32,6 +34,7 @@ from structrl_ros.training.evaluate import evaluate_policy
 from structrl_ros.training.settings import SftSettings
 from structrl_ros.training.sft import Imitation
 from structrl_ros.training.sft import train_sft
+from structrl_ros.training.starts import practice_starts
 
 pytestmark = pytest.mark.torch
 
@@ -118,6 +121,22 @@ def test_perturbed_steps_leave_the_way_and_are_labelled_cleanly():
     assert not np.array_equal(clean.features[:same], pushed.features[:same])
     assert pushed.lengths.mean() > clean.lengths.mean()
     assert pushed.by_expert.all()
+
+
+@pytest.mark.sim
+def test_perturbed_episodes_in_mujoco_succeed_and_carry_what_the_expert_would_do():
+    pytest.importorskip('mujoco')
+    demonstrator = make_demonstrator('tabletop', ('peg_insertion',))
+    made = demonstrator.demonstrate(4, TABLETOP, seed=3, perturbed=1.0, deviation=0.2)
+    demonstrator.close()
+    assert made.episodes >= 3
+    assert made.by_expert.all()
+    (start, *_) = practice_starts(('peg_insertion',), 4, seed=3, iteration=DEMONSTRATION)
+    body = make_body('tabletop')
+    body.reset(start.task, start.seed, start.initial_state)
+    np.testing.assert_array_equal(made.features[0], body.features())
+    np.testing.assert_array_equal(made.actions[0], body.expert_action())
+    body.close()
 
 
 def test_in_a_dagger_round_policy_and_expert_take_turns_of_the_lengths_said():

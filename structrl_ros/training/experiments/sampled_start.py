@@ -14,9 +14,6 @@ from structrl_ros.training.experiments.verdict import higher
 from structrl_ros.training.experiments.verdict import judge
 from structrl_ros.training.experiments.verdict import reported
 
-#: Seeds below which "both learn" is not judged: it demands no difference.
-BOTH_SEEDS = 4
-
 
 def sampled_start(bench: TwinBench) -> Experiment:
     """Return the experiment in which a time-aware critic may catch up without subtasks."""
@@ -29,7 +26,7 @@ def sampled_start(bench: TwinBench) -> Experiment:
             bench.arm('structured', bench.sampled, loss=bench.loss),
             bench.arm('terminal', bench.sampled, loss=bench.loss),
         ),
-        seeds=bench.claim_seeds // 2,
+        seeds=bench.claim_seeds,
         judge=_judge_both,
         measures=('success', 'training_success', 'steps', 'idle'),
     )
@@ -80,7 +77,7 @@ def _judge_both(outcomes: Outcomes) -> Verdict:
         reported(outcomes, 'structured', 'terminal'),
         reported(outcomes, 'structured', 'terminal', 'steps'),
     ]
-    return judge(claims, len(outcomes.of('structured')), BOTH_SEEDS)
+    return judge(claims, len(outcomes.of('structured')))
 
 
 def _judge_grpo(outcomes: Outcomes) -> Verdict:
