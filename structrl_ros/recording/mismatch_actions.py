@@ -26,6 +26,11 @@ _REMEDY = (
 _LIMITS = 'action scale of the checkpoint, limits of the arm and of the action limiter'
 
 
+def dimension_names(count: int) -> tuple[str, ...]:
+    """Return names of the entries of an action."""
+    return POSE_NAMES if count == len(POSE_NAMES) else tuple(str(i) for i in range(count))
+
+
 def compare_actions(sim: Signals, real: Signals) -> list[Mismatch]:
     """Return for each dimension the distance of its distribution and the share at its limit.
 
@@ -37,8 +42,7 @@ def compare_actions(sim: Signals, real: Signals) -> list[Mismatch]:
     if not len(ours) or not len(theirs) or ours.shape[1] != theirs.shape[1]:
         return []
     lines: list[Mismatch] = []
-    for index in range(ours.shape[1]):
-        name = POSE_NAMES[index] if ours.shape[1] == len(POSE_NAMES) else str(index)
+    for index, name in enumerate(dimension_names(ours.shape[1])):
         lines += _compare(name, ours[:, index], theirs[:, index])
     return lines
 

@@ -58,9 +58,17 @@ def noise(picture: UInt8) -> float:
     return float(math.sqrt(math.pi / 2.0) * np.abs(answer).mean() / 6.0)
 
 
+def luma_shares(pictures: Sequence[UInt8]) -> Float64:
+    """Return the share of pixels at each level of luma, shape (256,)."""
+    counts = np.zeros(LEVELS)
+    for picture in pictures:
+        counts += np.bincount(np.rint(luma(picture)).astype(np.intp).ravel(), minlength=LEVELS)
+    return counts / counts.sum()
+
+
 def histogram_distance(sim: Sequence[UInt8], real: Sequence[UInt8]) -> float:
     """Return the earth mover's distance between the pooled lumas of two sets, in levels."""
-    first, second = (np.cumsum(_histogram(pictures)) for pictures in (sim, real))
+    first, second = (np.cumsum(luma_shares(pictures)) for pictures in (sim, real))
     return float(np.abs(first - second).sum())
 
 
@@ -105,13 +113,6 @@ def _same_size(sim: list[UInt8], real: list[UInt8]) -> tuple[list[UInt8], list[U
         return np.asarray(Image.fromarray(picture).resize((width, height), box), dtype=np.uint8)
 
     return [scaled(p) for p in sim], [scaled(p) for p in real]
-
-
-def _histogram(pictures: Sequence[UInt8]) -> Float64:
-    counts = np.zeros(LEVELS)
-    for picture in pictures:
-        counts += np.bincount(np.rint(luma(picture)).astype(np.intp).ravel(), minlength=LEVELS)
-    return counts / counts.sum()
 
 
 def _excess(channel: int) -> Callable[[UInt8], float]:

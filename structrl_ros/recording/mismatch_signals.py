@@ -114,9 +114,11 @@ def read_signals(bag: Path, namespace: str = '') -> Signals:
             continue
         name = names[raw.topic]
         stream = signals.streams.setdefault(name, Stream())
-        stream.stamps.append(_stamp_ns(raw))
+        stamp_ns = _stamp_ns(raw)
+        stream.stamps.append(stamp_ns)
         stream.receipts.append(raw.stamp_ns)
-        stream.clock.append(now_ns if has_clock else raw.stamp_ns)
+        # A message may overtake the /clock of its own stamp.
+        stream.clock.append(max(now_ns, stamp_ns) if has_clock else raw.stamp_ns)
         _keep(signals, reader, raw, name, (len(stream.stamps) - 1) % strides[name] == 0)
     return signals
 
