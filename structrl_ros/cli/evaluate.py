@@ -1,24 +1,23 @@
-"""`structrl evaluate policy`: how often a checkpoint succeeds, with intervals."""
+"""`structrl evaluate`: protocols of episodes, success rates with intervals, comparisons."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from structrl_ros.cli.training_worlds import worlds_of
 
-if TYPE_CHECKING:
-    from structrl_ros.training.evaluate import Evaluation
-    from structrl_ros.training.evaluate import Rate
-    from structrl_ros.training.run_request import RunRequest
-    from structrl_ros.training.run_trainer import Worlds
-
 evaluate = typer.Typer(no_args_is_help=True, help='Measure success rates, with intervals.')
+
+Folder = Annotated[Path, typer.Argument(help='Folder of an evaluation.')]
+Policies = Annotated[
+    list[str] | None,
+    typer.Option('--policy', help='NAME of the protocol, or NAME=CHECKPOINT; repeat it.'),
+]
+ProtocolFile = Annotated[Path, typer.Argument(help='Protocol, a YAML file.')]
 
 
 @evaluate.callback()
@@ -27,13 +26,34 @@ def _evaluate() -> None:
 
 
 @evaluate.command()
+def plan(
+    protocol: ProtocolFile,
+    policies: Policies = None,
+    rows: Annotated[int, typer.Option(min=1, help='Trials to show at each end.')] = 8,
+) -> None:
+    """Show the schedule of a protocol, and what difference its n could show.
+
+    Example: [bold]structrl evaluate plan protocol.yaml[/]
+    """
+    from structrl_ros.cli.evaluate_protocol import print_plan
+
+    print_plan(protocol, policies or [], rows, _console())
+
+
+@evaluate.command()
 def policy(
-    checkpoint: Annotated[str, typer.Argument(help='Checkpoint, or run directory.')],
+    what: Annotated[
+        str, typer.Argument(help='Protocol (.yaml), or a checkpoint or run directory.')
+    ],
     assignments: Annotated[
         list[str] | None,
         typer.Argument(
             metavar='[KEY:=VALUE]...', help='body.KEY: of the body, policy.KEY: of the policy.'
         ),
+    ] = None,
+    policies: Policies = None,
+    out: Annotated[
+        Path | None, typer.Option(help='Folder of a protocol; the same one goes on.')
     ] = None,
     body: Annotated[str, typer.Option(help='twin, tabletop, libero, or ros.')] = 'twin',
     task: Annotated[
@@ -53,92 +73,97 @@ def policy(
         None
     ),
 ) -> None:
-    """Success without noise (for a flow: the ODE) and with the noise of training (the SDE).
+    """Play a protocol, or say how often a checkpoint succeeds without and with noise.
 
-    Example: [bold]structrl evaluate policy runs/ppo --body twin --task pack_lunch[/]
+    A protocol says body, tasks, episodes and seeds itself; it needs --out.
+
+    Examples: [bold]structrl evaluate policy protocol.yaml --policy after --out runs/after[/],
+    [bold]structrl evaluate policy runs/ppo --body twin --task pack_lunch[/]
     """
     from structrl_ros.cli.up import parse_assignments
+    from structrl_ros.errors import ParameterError
+
+    if what.endswith(('.yaml', '.yml')):
+        from structrl_ros.cli.evaluate_protocol import play_protocol
+
+        if out is None:
+            raise ParameterError('--out: the folder of the evaluation must be given')
+        if assignments or task or json:
+            raise ParameterError('a protocol says everything itself; allowed: --policy, --out')
+        play_protocol(Path(what), policies or [], out, workers, ray, _console())
+        return
+    if out is not None or policies:
+        raise ParameterError('--out and --policy: go with a protocol (.yaml)')
+    from structrl_ros.cli.evaluate_checkpoint import evaluate_checkpoint
     from structrl_ros.sim.registry import default_task
     from structrl_ros.training.run_request import make_request
 
-    console = Console(soft_wrap=True)
     request = make_request(
         'sft',
         assignments={**parse_assignments(assignments or []), 'environments': str(environments)},
-        words={'body': body, 'start': checkpoint},
+        words={'body': body, 'start': what},
         tasks=tuple(task or ([] if body == 'ros' else [default_task(body)])),
         seed=seed,
     )
-    worlds = worlds_of(workers, ray)
-    ode, sde = _measure(request, worlds, episodes, initial_states, console)
-    console.print(_table(ode, sde))
-    if json is not None:
-        _write(json, request, ode, sde)
-
-
-def _measure(
-    request: RunRequest, worlds: Worlds, episodes: int, initial_states: int, console: Console
-) -> tuple[Evaluation, Evaluation]:
-    """Return what a policy does without noise, and with the noise of training."""
-    from dataclasses import replace
-
-    import torch
-
-    from structrl_ros.training.evaluate import evaluate_policy
-    from structrl_ros.training.start_policy import load_start
-
-    torch.set_num_threads(1)
-    trained = load_start(request.start, request.policy_options)
-    make_world = worlds(replace(request, feature_names=trained.config.feature_names))
-
-    def play(explore: bool) -> Evaluation:
-        with console.status('with the noise of training' if explore else 'without noise'):
-            return evaluate_policy(
-                trained,
-                make_world,
-                request.settings.tasks,
-                episodes=episodes,
-                seed=request.settings.seed,
-                initial_states=initial_states,
-                explore=explore,
-            )
-
-    return play(False), play(True)
-
-
-def _write(path: Path, request: RunRequest, ode: Evaluation, sde: Evaluation) -> None:
-    import json
-
-    from structrl_ros.models.whole_files import whole_file
-
-    document = {
-        'checkpoint': request.start,
-        'body': request.body,
-        'body_options': dict(request.body_options),
-        'seed': request.settings.seed,
-        'ode': ode.to_json(),
-        'sde': sde.to_json(),
-    }
-    with whole_file(path) as place:
-        place.write_text(f'{json.dumps(document, indent=2)}\n', encoding='utf-8')
-
-
-def _table(ode: Evaluation, sde: Evaluation) -> Table:
-    episodes = ode.tasks[0].success.episodes
-    table = Table(
-        'task',
-        '',
-        'without noise',
-        'with the noise of training',
-        title=f'{episodes} episodes a task, rate [95 % interval]',
+    evaluate_checkpoint(
+        request,
+        worlds_of(workers, ray),
+        episodes=episodes,
+        initial_states=initial_states,
+        json_path=json,
+        console=_console(),
     )
-    for calm, noisy in zip(ode.tasks, sde.tasks, strict=True):
-        table.add_row(calm.task, 'success', _text(calm.success), _text(noisy.success))
-        for name, rate in calm.subtasks.items():
-            table.add_row('', name, _text(rate), _text(noisy.subtasks[name]))
-    return table
 
 
-def _text(rate: Rate) -> str:
-    low, high = rate.to_json()['interval']
-    return f'{rate.value:.2f} [{low:.2f}, {high:.2f}]'
+@evaluate.command()
+def report(folder: Folder) -> None:
+    """Show the numbers of an evaluation, finished or not, and write results.json.
+
+    Example: [bold]structrl evaluate report runs/after[/]
+    """
+    from structrl_ros.cli.evaluate_protocol import print_report
+
+    print_report(folder, _console())
+
+
+@evaluate.command()
+def compare(
+    first: Annotated[Path, typer.Argument(help='Folder of A, or of A and B together.')],
+    second: Annotated[Path | None, typer.Argument(help='Folder of B.')] = None,
+    seed: Annotated[int, typer.Option(min=0, help='Seed of the bootstrap.')] = 0,
+    json: Annotated[Path | None, typer.Option('--json', help='Also write the numbers here.')] = (
+        None
+    ),
+) -> None:
+    """Compare two policies on the same episodes: McNemar's exact test, bootstrap by task.
+
+    Example: [bold]structrl evaluate compare runs/before runs/after[/]
+    """
+    from structrl_ros.cli.evaluate_protocol import print_comparison
+
+    print_comparison(first, second, seed, json, _console())
+
+
+@evaluate.command('required-n')
+def required_n(
+    rate_a: Annotated[float, typer.Argument(help='Expected success rate of one policy.')],
+    rate_b: Annotated[float, typer.Argument(help='Of the other.')],
+    error: Annotated[float, typer.Option(help='To see a difference where there is none.')] = 0.05,
+    power: Annotated[float, typer.Option(help='To see the difference that there is.')] = 0.8,
+) -> None:
+    """Say how many episodes of each policy tell two rates apart.
+
+    Example: [bold]structrl evaluate required-n 0.5 0.7[/]
+    """
+    from structrl_ros.evaluation.sequential import required_episodes
+
+    n = required_episodes(rate_a, rate_b, error=error, power=power)
+    _console().print(
+        f'{n} episodes of each policy, {rate_a:g} against {rate_b:g}, error {error:g}, power '
+        f'{power:g}; pairs on the same starts need fewer where the scene decides much',
+        highlight=False,
+    )
+
+
+def _console() -> Console:
+    return Console(soft_wrap=True)

@@ -44,6 +44,38 @@ def required_episodes(
     return math.ceil(((at_equal + at_given) / (rate_a - rate_b)) ** 2)
 
 
+def detectable_difference(
+    episodes: int, *, rate: float = 0.5, error: float = 0.05, power: float = 0.8
+) -> float | None:
+    """Return the smallest difference from a rate that so many episodes of each policy can show.
+
+    The inverse of `required_episodes`, to 0.001; the difference is taken to the side of 0.5, where
+    it is hardest to see.
+
+    Args:
+        episodes: Of each of two policies.
+        rate: Success rate of one of them, [0, 1].
+        error: As for `required_episodes`.
+        power: As for `required_episodes`.
+
+    Returns:
+        The difference, in (0, 1]; None if no difference can be shown.
+
+    Raises:
+        ParameterError: If a number is out of range.
+    """
+    if episodes < 0:
+        raise ParameterError(f'{episodes} episodes; allowed: 0 and more')
+    sign = 1.0 if rate <= 0.5 else -1.0
+    for thousandths in range(1, 1001):
+        other = rate + sign * thousandths / 1000.0
+        if not 0.0 <= other <= 1.0:
+            return None
+        if required_episodes(rate, other, error=error, power=power) <= episodes:
+            return thousandths / 1000.0
+    return None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SequentialTest:
     """Wald's sequential probability ratio test of a success rate; stops as soon as it may.

@@ -10,7 +10,7 @@ from structrl_ros.errors import ParameterError
 from structrl_ros.params.policy import PolicyParameters
 from structrl_ros.ports import Policy
 from structrl_ros.sim.registry import make_expert
-from structrl_ros.training.learned_policy import LearnedPolicy
+from structrl_ros.training.learned_policy import LearnedPolicy as LearnedPolicy
 from structrl_ros.training.learned_policy import shipped_checkpoint as shipped_checkpoint
 
 #: Makes the policy that the parameters name, for a body (`Episode.body`).

@@ -55,7 +55,7 @@ class PoolProcess:
             target=run_worker, args=arguments, name=f'world {self.number}', daemon=True
         )
         self.exit_code = None
-        with _one_thread():
+        with one_thread():
             self._process.start()
         theirs.close()
 
@@ -146,7 +146,7 @@ def gather(asked: Sequence[PoolProcess], every: Sequence[PoolProcess]) -> list[A
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def one_thread() -> Iterator[None]:
     """Have processes that are started now use one thread a library."""
     before = {name: os.environ.get(name) for name in _THREADS}
     os.environ.update(dict.fromkeys(_THREADS, '1'))

@@ -60,13 +60,8 @@ class RayWorkers:
         Raises:
             SimulationError: If Ray is missing, nothing answers, or an actor fails to make worlds.
         """
-        self._ray = _import_ray()
-        if address not in (LOCAL, 'auto'):
-            _knock(address)
         self._actors: list[Any] = []
-        self._is_mine = not self._ray.is_initialized()
-        if self._is_mine:
-            _connect(self._ray, address, actors)
+        self._ray, self._is_mine = connect_ray(address, actors)
         try:
             has = int(self._ray.cluster_resources().get('CPU', 0))
             count = actors or max(1, has)
@@ -164,6 +159,25 @@ class RayWorkers:
         return answers
 
 
+def connect_ray(address: str, actors: int) -> tuple[Any, bool]:
+    """Return Ray, connected to a cluster, and whether the connection was made here.
+
+    Args:
+        address: 'local' starts a cluster here, 'auto', host:port or ray://host:port find one.
+        actors: CPUs of a cluster that is started here; 0: as many as there are.
+
+    Raises:
+        SimulationError: If Ray is missing or nothing answers.
+    """
+    ray = _import_ray()
+    if address not in (LOCAL, 'auto'):
+        _knock(address)
+    is_mine = not ray.is_initialized()
+    if is_mine:
+        _connect(ray, address, actors)
+    return ray, is_mine
+
+
 def _import_ray() -> Any:
     os.environ.update({name: os.environ.get(name, value) for name, value in _QUIET.items()})
     try:
@@ -189,7 +203,8 @@ def _connect(ray: Any, address: str, actors: int) -> None:
         options['address'] = address
     try:
         ray.init(**options)
-    except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
+    except Exception as error:  # Ray raises bare ones where a node of it starts too slowly
+        ray.shutdown()
         line = ' '.join(str(error).split())[:200]
         raise SimulationError(f'no Ray cluster at {address!r}: {line}') from None
 
