@@ -15,10 +15,11 @@ JUMP_S = 0.5
 class ArmClock:
     """Gives the time of each control tick; it never goes back, whatever the real clock does.
 
-    A tick a little early or late stays on the grid, so that no row of a chunk is served twice or
-    skipped for a thread that woke up late. One that is more than half a period late takes the real
-    time. After ticks that came too early the grid lets the real time catch up, a twentieth of a
-    period a tick. A real clock that jumps is noticed by comparison with the steady one.
+    While rows are served a tick a little early or late stays on the grid, so that no row of a
+    chunk is served twice or skipped for a thread that woke up late. One that is more than half a
+    period late takes the real time. After ticks that came too early the grid lets the real time
+    catch up, a twentieth of a period a tick; while the body holds it waits for it. A real clock
+    that jumps is noticed by comparison with the steady one.
     """
 
     def __init__(
@@ -44,8 +45,15 @@ class ArmClock:
         """Return the real time now: of the first tick, and between two ticks."""
         return self._source()
 
-    def next_ns(self, before_ns: int) -> int:
-        """Return the time of the tick after the one at `before_ns`, always later."""
+    def next_ns(self, before_ns: int, *, is_idle: bool = False) -> int:
+        """Return the time of the tick after the one at `before_ns`, always later.
+
+        Args:
+            before_ns: Time of the tick before.
+            is_idle: The body holds: no row is served, so there is no grid to keep.
+        """
+        if is_idle:
+            return max(before_ns + 1, self._source())
         expected = before_ns + self._period_ns
         error = self._source() - expected
         if error > self._period_ns // 2:

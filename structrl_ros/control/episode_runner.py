@@ -157,7 +157,7 @@ class EpisodeRunner:
 
     def hold(self) -> None:
         """Let one control period pass with the arm standing still."""
-        self._advance(self._body.hold_action())
+        self._advance(self._body.hold_action(), is_idle=True)
 
     def stand_still(self) -> None:
         """Forget the motion at once, without braking (emergency stop)."""
@@ -236,13 +236,13 @@ class EpisodeRunner:
     def _is_at_horizon(self) -> bool:
         return self._step >= self.info.horizon_steps
 
-    def _advance(self, action: Float32) -> Float32:
+    def _advance(self, action: Float32, *, is_idle: bool = False) -> Float32:
         limiter = self._limiter
         if limiter is not None:
             place = self._gripper_place() if limiter.limits.has_box else None
             action = limiter.limit(action, place)
         outcome = self._body.step(action)
-        self._tick()
+        self._tick(is_idle=is_idle)
         if not self._ended:
             self._truth = [a or b for a, b in zip(self._truth, outcome.values, strict=True)]
             self._success = self._success or outcome.success
@@ -253,10 +253,12 @@ class EpisodeRunner:
             return self._place()
         return self._body.proprioception(self._now_ns).ee_pose[:3]
 
-    def _tick(self) -> None:
-        clock = self._clock
+    def _tick(self, *, is_idle: bool = False) -> None:
+        before_ns, clock = self._now_ns, self._clock
         self._now_ns = (
-            self._now_ns + self._period_ns if clock is None else clock.next_ns(self._now_ns)
+            before_ns + self._period_ns
+            if clock is None
+            else clock.next_ns(before_ns, is_idle=is_idle)
         )
 
     def _clear(self) -> None:

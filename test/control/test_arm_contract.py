@@ -90,6 +90,19 @@ def test_tick_that_is_much_too_late_takes_the_real_time():
     assert clock.next_ns(start) == start + 400_000_000
 
 
+def test_body_that_holds_waits_for_a_clock_that_went_back():
+    clocks = Clocks()
+    clock = clock_of(clocks)
+    start = now = clock.now_ns()
+    clocks.pass_ns(-1_000_000_000, PERIOD_NS)
+    for _ in range(30):
+        clocks.pass_ns(PERIOD_NS)
+        before, now = now, clock.next_ns(now, is_idle=True)
+        assert now > before
+    assert now == clocks.wall
+    assert now > start
+
+
 def test_clock_that_ticked_too_often_lets_the_real_time_catch_up():
     """Else stamps of observations would stay in the future for ever."""
     clocks = Clocks()

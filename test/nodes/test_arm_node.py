@@ -270,6 +270,26 @@ def test_arm_that_falls_silent_stops_the_policy_and_is_not_published_as_new(grap
     graph.keep_moving()
 
 
+@pytest.mark.parametrize('jump_s', [-3.0, 3.0])
+def test_clock_that_jumps_stops_the_arm_until_an_operator_resumes(graph, jump_s):
+    graph.keep_moving()
+    before_ns = graph.sender.stamp_ns
+    clock = graph.node.session._clock
+    source = clock._source
+    clock._source = lambda: source() + round(1e9 * jump_s)
+    jumped_at = graph.node.session.ticks
+    graph.wait_for(SafetyState.STOPPED, f'clock jumped by {jump_s:.2f} s')
+    assert graph.node.session.held_at_tick - jumped_at <= MOST_PERIODS
+    graph.wait(graph.is_still, 'standstill')
+    graph.send()
+    assert graph.is_in(SafetyState.STOPPED), 'the clock is not trusted by itself'
+    assert graph.resume().success
+    graph.keep_moving()
+    assert graph.sender.stamp_ns > before_ns, 'stamps never go back'
+    ahead_s = (graph.node.session.loop.safety.stamp_ns - clock.now_ns()) / 1e9
+    assert ahead_s < abs(jump_s) + 0.1
+
+
 def test_floor_of_the_workspace_is_not_crossed():
     kinematics = Kinematics(ROBOT)
     floor = float(kinematics.forward(ROBOT.ready)[2, 3]) - 0.05
