@@ -16,6 +16,7 @@ import rclpy
 from rclpy.clock import Clock
 from rclpy.clock import ClockType
 from rclpy.context import Context
+from rclpy.exceptions import InvalidNamespaceException
 from rclpy.executors import ExternalShutdownException
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -26,6 +27,7 @@ from structrl_ros.console.live_state import Event
 from structrl_ros.console.live_state import LiveState
 from structrl_ros.console.pictures import PictureShelf
 from structrl_ros.errors import MessageError
+from structrl_ros.errors import ParameterError
 from structrl_ros.nodes.console_operator import RosOperator
 from structrl_ros.types import ROLES
 from structrl_ros.types import Intervention
@@ -126,11 +128,33 @@ class ConsoleNode(Node):
 class ConsoleLink:
     """The node with a context and a thread of its own; use as a context manager."""
 
-    def __init__(self, state: LiveState, shelf: PictureShelf, *, namespace: str = '') -> None:
-        """Make the node in a namespace."""
+    def __init__(
+        self,
+        state: LiveState,
+        shelf: PictureShelf,
+        *,
+        namespace: str = '',
+        domain_id: int | None = None,
+    ) -> None:
+        """Make the node in a namespace, in the environment's domain or another.
+
+        Raises:
+            ParameterError: If the namespace is not one that ROS allows.
+        """
         self._context = Context()
-        rclpy.init(args=[], context=self._context, signal_handler_options=SignalHandlerOptions.NO)
-        self.node = ConsoleNode(state, shelf, namespace=namespace or None, context=self._context)
+        rclpy.init(
+            args=[],
+            context=self._context,
+            domain_id=domain_id,
+            signal_handler_options=SignalHandlerOptions.NO,
+        )
+        try:
+            self.node = ConsoleNode(
+                state, shelf, namespace=namespace or None, context=self._context
+            )
+        except InvalidNamespaceException as error:
+            rclpy.try_shutdown(context=self._context)
+            raise ParameterError(f'namespace {namespace!r} is not allowed: {error}') from None
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self.node)
         self._thread = threading.Thread(target=self._spin, name='console_node', daemon=True)
