@@ -13,10 +13,12 @@ from structrl_ros.cli.bag import bag
 from structrl_ros.cli.bench_learning import bench_learning
 from structrl_ros.cli.calibrate import calibrate
 from structrl_ros.cli.console import console as console_command
+from structrl_ros.cli.data import data
 from structrl_ros.cli.decompose import decompose
 from structrl_ros.cli.evaluate import evaluate
 from structrl_ros.cli.export import export
 from structrl_ros.cli.export import importer
+from structrl_ros.cli.replay_command import replay
 from structrl_ros.cli.train import train
 from structrl_ros.errors import StructRLError
 
@@ -39,6 +41,7 @@ app.add_typer(export, name='export')
 app.add_typer(importer, name='import')
 app.add_typer(calibrate, name='calibrate')
 app.add_typer(train, name='train')
+app.add_typer(data, name='data')
 app.add_typer(evaluate, name='evaluate')
 console = Console(soft_wrap=True)
 complaints = Console(stderr=True, soft_wrap=True)
@@ -97,9 +100,9 @@ def run(
 
 @app.command()
 def demo(
-    body: Annotated[str, typer.Option(help='libero, tabletop, twin or kinematic (no MuJoCo).')] = (
-        'libero'
-    ),
+    body: Annotated[
+        str, typer.Option(help='libero, tabletop, twin, kinematic (no MuJoCo), or franka-sim.')
+    ] = 'libero',
     task: Annotated[
         str, typer.Option(help='Task by number or name, as long/0; default: the first.')
     ] = '',
@@ -154,33 +157,7 @@ def report(
     console.print(f'report: {write_report(run_dir)}')
 
 
-@app.command()
-def replay(
-    recording: Annotated[Path, typer.Argument(help='A bag, or the directory of a run.')],
-    assignments: Assignments = None,
-    check: Annotated[
-        bool, typer.Option('--check', help='Compute everything again and compare; no ROS.')
-    ] = False,
-    what_if: Annotated[
-        list[str] | None,
-        typer.Option(metavar='KEY:=VALUE', help='Pay by another setting and compare; no ROS.'),
-    ] = None,
-) -> None:
-    """Play a recording to the brain, check it, or ask what other rewards would pay.
-
-    Example: [bold]structrl replay runs/today --what-if beta:=1.0 --what-if gating:=false[/]
-    """
-    from structrl_ros.cli.replay import check_replay
-    from structrl_ros.cli.replay import play_replay
-    from structrl_ros.cli.replay import try_replay
-    from structrl_ros.cli.up import parse_assignments
-
-    if check:
-        raise typer.Exit(check_replay(recording, console))
-    if what_if:
-        raise typer.Exit(try_replay(recording, what_if, console))
-    arguments = parse_assignments(assignments or [])
-    raise typer.Exit(play_replay(recording, arguments, console))
+app.command()(replay)
 
 
 @app.command()

@@ -1,0 +1,1 @@
+"""Counterfactual pictures of recorded simulator states: what failed, or what only looks other."""
