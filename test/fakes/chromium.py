@@ -111,10 +111,14 @@ class Browser:
             time.sleep(0.05)
         return value
 
-    def press(self, key, code):
+    def press(self, key, code, number):
         for kind in ('rawKeyDown', 'keyUp'):
             self.call(
-                'Input.dispatchKeyEvent', type=kind, key=key, code=key, windowsVirtualKeyCode=code
+                'Input.dispatchKeyEvent',
+                type=kind,
+                key=key,
+                code=code,
+                windowsVirtualKeyCode=number,
             )
 
     def screenshot(self, path):
