@@ -1,4 +1,4 @@
-"""Messages and rclpy are known to nodes and wire alone, and to launch files: read from code."""
+"""Messages and rclpy are known to nodes, wire and four drivers alone: read from code."""
 
 from __future__ import annotations
 
@@ -53,6 +53,13 @@ def test_only_nodes_and_wire_import_messages_or_rclpy() -> None:
         and any(map(is_ros, imported_roots(path)))
     }
     assert offenders == {}
+
+
+def test_the_architecture_names_each_driver_that_knows_ros() -> None:
+    told = (ROOT / 'docs' / 'architecture.md').read_text()
+    for name in ROS_DRIVERS:
+        assert any(map(is_ros, imported_roots(PACKAGE / 'drivers' / name))), 'knows none any more'
+        assert f'`{name}`' in told
 
 
 def test_the_reader_sees_imports_of_messages() -> None:
