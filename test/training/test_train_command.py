@@ -414,6 +414,29 @@ def test_libero_practises_for_an_iteration_and_its_checkpoint_is_evaluated(tmp_p
     assert json.loads(path.read_text())['ode']['success']['episodes'] == 2
 
 
+@pytest.mark.sim
+@pytest.mark.slow
+@pytest.mark.parametrize('name', ['ppo_10', 'ppo_16', 'grpo_10'])
+def test_a_config_at_the_papers_scale_starts_where_it_is_made_small(name, tmp_path):
+    trainer, rows = name.split('_')
+    body = make_body('libero')
+    names = body.feature_names
+    body.close()
+    config = FlowConfig(
+        feature_names=names, chunk_length=int(rows), hidden=16, action_map='identity'
+    )
+    save_policy(tmp_path / 'policy', make_policy(config), '')
+    small = ['iterations:=1', 'episodes:=2', 'environments:=2', 'inference_batch:=2']
+    small += ['device:=cpu', 'evaluate_every:=0', 'body.horizon_steps:=32']
+    small += ['group_size:=2'] if trainer == 'grpo' else ['warmup_iterations:=0']
+    command(
+        *('train', trainer, '--config', f'libero_long_{name}', '--task', 'long/0'),
+        *('--workers', '1', '--start', tmp_path / 'policy', '--run-dir', tmp_path / 'run', *small),
+    )
+    (row,) = numbers(tmp_path / 'run')
+    assert row['rollout/chunks'] == -(-32 // int(rows))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize('trainer', ['ppo', 'grpo'])
 def test_pi0_practises_on_pictures_and_the_arms_own_state(trainer, tmp_path):
