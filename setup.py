@@ -15,6 +15,8 @@ NODES = (
     'camera_node',
     'arm_node',
     'mirror_node',
+    'overlay_node',
+    'evaluator_node',
 )
 
 

@@ -165,5 +165,59 @@ def required_n(
     )
 
 
+@evaluate.command()
+def live(
+    protocol: ProtocolFile,
+    out: Annotated[Path, typer.Option(help='Folder; the same one goes on.')],
+    assignments: Annotated[
+        list[str] | None,
+        typer.Argument(metavar='[KEY:=VALUE]...', help='Arguments of the graph `evaluate`.'),
+    ] = None,
+    policies: Policies = None,
+    run_dir: Annotated[Path | None, typer.Option(help='Logs; default runs/<time>.')] = None,
+) -> None:
+    """Play a protocol through the topics of a graph that is started for it, one or two policies.
+
+    On an arm that runs already (structrl up deploy body:=franka ...) add attach:=true.
+
+    Example: [bold]structrl evaluate live protocol.yaml --policy after --out runs/after[/]
+    """
+    from structrl_ros.cli.evaluate_live import play_live
+
+    raise typer.Exit(
+        play_live(protocol, policies or [], out, assignments or [], run_dir, _console())
+    )
+
+
+Namespace = Annotated[str, typer.Option(help='Namespace of the arm or world.')]
+
+
+@evaluate.command()
+def ready(namespace: Namespace = '') -> None:
+    """Tell an evaluation that runs that the start is set up as its card says."""
+    from structrl_ros.cli.evaluate_live import tell_ready
+
+    _console().print(tell_ready(namespace), markup=False)
+
+
+@evaluate.command()
+def mark(
+    verdict: Annotated[str, typer.Argument(help='success or failure.')],
+    namespace: Namespace = '',
+) -> None:
+    """Judge the episode of an evaluation that runs; this ends an episode that still goes on."""
+    from structrl_ros.cli.evaluate_live import tell_mark
+
+    _console().print(tell_mark(verdict, namespace), markup=False)
+
+
+@evaluate.command()
+def status(namespace: Namespace = '') -> None:
+    """Say what an evaluation that runs waits for, such as the next placement card."""
+    from structrl_ros.cli.evaluate_live import running_status
+
+    _console().print(running_status(namespace), markup=False)
+
+
 def _console() -> Console:
     return Console(soft_wrap=True)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
+from typing import Self
 
 import rclpy
 from action_msgs.msg import GoalStatus
@@ -99,7 +100,7 @@ class TaskClient:
         for topic, decode in _EVENTS.items():
             self._subscribe(topic, decode)
 
-    def __enter__(self) -> TaskClient:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

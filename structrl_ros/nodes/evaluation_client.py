@@ -1,0 +1,148 @@
+"""A client that plays trials on a running graph: resets, sentences, and all that is said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
+from structrl_msgs.srv import ResetEpisode
+
+from structrl_ros.errors import SimulationError
+from structrl_ros.nodes.task_client import TaskClient
+from structrl_ros.types import Episode
+from structrl_ros.types import Predicates
+from structrl_ros.types import SubtaskStatus
+from structrl_ros.wire import topics
+from structrl_ros.wire.body_codecs import reset_to_request
+from structrl_ros.wire.chunk_codecs import intervention_from_message
+from structrl_ros.wire.qos import message_type
+from structrl_ros.wire.qos import recorder_qos
+from structrl_ros.wire.reward_codecs import predicates_from_message
+from structrl_ros.wire.task_codecs import health_from_message
+from structrl_ros.world_types import EpisodeStart
+
+_ALSO: dict[str, Callable[[Any], Any]] = {
+    topics.PREDICATES: predicates_from_message,
+    topics.INTERVENTION: intervention_from_message,
+}
+#: End of the name under which a policy node tells how often its policy failed.
+_POLICY_HEALTH = 'policy_node: policy'
+#: Longest wait for the first truth of an episode, wall seconds.
+_TRUTH_S = 5.0
+
+
+class EvaluationClient(TaskClient):
+    """Use as a context manager; the listener hears predicates and interventions, too."""
+
+    def __init__(
+        self,
+        listener: Callable[[Any], None],
+        *,
+        namespace: str = '',
+        watch: Callable[[], None] | None = None,
+        patience_s: float = 60.0,
+    ) -> None:
+        """Subscribe; see `TaskClient`.
+
+        Args:
+            listener: Called with everything that is heard.
+            namespace: Of the arm or world.
+            watch: Called about ten times a second while waiting; may raise.
+            patience_s: Wall time for an answer of the graph.
+        """
+        self._hear = listener
+        self._seen: dict[type[Any], Any] = {}
+        self._patience_s = patience_s
+        self.failures = 0
+        super().__init__(self._note, namespace=namespace, watch=watch)
+        for topic, decode in _ALSO.items():
+            self._subscribe(topic, decode)
+        self._node.create_subscription(
+            message_type(topics.DIAGNOSTICS),
+            topics.DIAGNOSTICS,
+            self._note_health,
+            recorder_qos(topics.DIAGNOSTICS),
+        )
+        self._resets = self._node.create_client(ResetEpisode, topics.RESET_EPISODE)
+        self._switches: dict[str, Any] = {}
+
+    def wait_for_graph(self) -> Episode:
+        """Return the body's episode once body, planner, policy and tracker are up.
+
+        Raises:
+            StaleDataError: If one is missing for too long.
+        """
+        limit_s = self._patience_s
+        episode = self.wait_for_episode(limit_s)
+        self.wait_for_planner(limit_s)
+        self.wait_for_subscribers(limit_s)
+        self._spin_until(self._resets.service_is_ready, limit_s, 'no body serves `reset_episode`')
+        return episode
+
+    def begin(self, start: EpisodeStart) -> Episode:
+        """Reset the body, and return the episode once the tracker follows it.
+
+        Raises:
+            SimulationError: If the body refuses.
+            StaleDataError: If it does not answer.
+        """
+        request = reset_to_request(start.task, start.seed, start.initial_state)
+        call = self._resets.call_async(request)
+        self._spin_until(call.done, self._patience_s, 'the body does not reset')
+        response = call.result()
+        if not response.accepted:
+            raise SimulationError(f'reset_episode: {response.message}')
+        number = int(response.episode)
+
+        def is_followed() -> bool:
+            known = (self._seen.get(Episode), self._seen.get(SubtaskStatus))
+            return all(value is not None and value.episode == number for value in known)
+
+        self._spin_until(is_followed, self._patience_s, f'nobody follows episode {number}')
+        episode: Episode = self._seen[Episode]
+        self._settle_truth(number)
+        return episode
+
+    def settle(self, is_settled: Callable[[], bool], limit_s: float) -> None:
+        """Hear on until something is so, or for `limit_s` at most."""
+        self._spin_for(limit_s, is_settled)
+
+    def pause(self, seconds: float) -> None:
+        """Hear on for a while."""
+        self._spin_for(seconds)
+        self._watch()
+
+    def switch(self, node: str, is_on: bool) -> None:
+        """Activate or deactivate a policy node.
+
+        Raises:
+            StaleDataError: If it is not there.
+        """
+        if node not in self._switches:
+            self._switches[node] = self._node.create_client(ChangeState, f'{node}/change_state')
+        client = self._switches[node]
+        self._spin_until(client.service_is_ready, self._patience_s, f'no node {node}')
+        wanted = Transition.TRANSITION_ACTIVATE if is_on else Transition.TRANSITION_DEACTIVATE
+        call = client.call_async(ChangeState.Request(transition=Transition(id=wanted)))
+        self._spin_until(call.done, self._patience_s, f'{node} does not change its state')
+
+    def _settle_truth(self, number: int) -> None:
+        """Hear the first truth of an episode, where the body tells any."""
+
+        def is_told() -> bool:
+            truth = self._seen.get(Predicates)
+            return truth is not None and truth.episode == number
+
+        self._spin_for(_TRUTH_S, is_told)
+
+    def _note(self, value: Any) -> None:
+        if not isinstance(value, Episode) or not value.ended:
+            self._seen[type(value)] = value
+        self._hear(value)
+
+    def _note_health(self, message: Any) -> None:
+        for name, _, _, values in health_from_message(message):
+            if name.endswith(_POLICY_HEALTH):
+                self.failures = max(self.failures, int(values.get('failed', '0')))
