@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 
+from structrl_ros.sim.tabletop.arm import ROTATION_RAD
 from structrl_ros.sim.tabletop.arm import TRANSLATION_M
 from structrl_ros.sim.twin.dynamics import FOLLOWING
 from structrl_ros.sim.twin.expert import TwinExpert
@@ -20,6 +21,10 @@ from structrl_ros.types import Subtask
 #: An arm is measured so many rows behind those it was given: it is at the place of a row one
 #: control period after the row was due, and its own controller follows some more behind.
 LAG_ROWS = 2
+#: Largest entries of a row before it is scaled: 0.25 m/s and 0.9 rad/s, which an arm within its
+#: limits really follows.
+LARGEST_WAY, LARGEST_TURN = 0.7, 0.25
+_SCALES = np.array([TRANSLATION_M] * 3 + [ROTATION_RAD])
 
 
 class MirrorExpert(TwinExpert):
@@ -61,11 +66,19 @@ class MirrorExpert(TwinExpert):
         self._rows, self._due_ns = np.concatenate([given, actions]), observation.stamp_ns
         return actions
 
+    def _next(self, wanted: int) -> Float32:
+        """Return the action for the twin's present state, no quicker than an arm follows, (7,)."""
+        action = super()._next(wanted)
+        for part, largest in ((slice(0, 3), LARGEST_WAY), (slice(3, 6), LARGEST_TURN)):
+            excess = float(np.abs(action[part]).max()) / largest
+            action[part] /= max(1.0, excess)
+        return action
+
     def _to_follow(self, stamp_ns: int) -> Float64:
-        """Return the way of the last rows that were due before a stamp, metres, shape (3,)."""
+        """Return the way of the last rows due before a stamp: x, y, z (m) and yaw (rad), (4,)."""
         passed = (stamp_ns - self._due_ns) // self._period_ns
-        rows = self._rows[max(0, passed - LAG_ROWS) : max(0, passed), :3]
-        way: Float64 = TRANSLATION_M * rows.astype(np.float64).sum(axis=0)
+        rows = self._rows[max(0, passed - LAG_ROWS) : max(0, passed)]
+        way: Float64 = _SCALES * rows[:, [0, 1, 2, 5]].astype(np.float64).sum(axis=0)
         return way
 
 
@@ -75,10 +88,12 @@ def _scaled(actions: Float32, share: float) -> Float32:
 
 
 def _ahead(packed: Float64, way: Float64) -> Float64:
-    """Return the state in which the arm, and what it holds, has come a way of shape (3,)."""
+    """Return the state in which the arm, and what it holds, has come a way of shape (4,)."""
     state = empty_state(1)
     state.unpack(0, packed)
-    state.tcp[0] += way
+    state.tcp[0] += way[:3]
+    state.yaw[0] += way[3]
     if state.in_hand[0] != NOTHING:
-        state.objects[0, state.in_hand[0]] += way
+        state.objects[0, state.in_hand[0]] += way[:3]
+        state.object_yaws[0, state.in_hand[0]] += way[3]
     return state.pack(0)

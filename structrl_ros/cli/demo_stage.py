@@ -26,21 +26,25 @@ _FRANKA = {
     'mirror': 'true',
     'box_low': '0.25,-0.5,0.01',
     'box_high': '0.75,0.5,0.6',
-    'translation_velocity': '0.4',
-    'rotation_velocity': '1.0',
+    'translation_velocity': '0.3',
+    'rotation_velocity': '1.5',
     'control_rate_hz': '10.0',
 }
-#: Allowances of a machine that draws, thinks and simulates a controller at 1 kHz all at once. A
-#: real cell keeps the defaults.
+#: Allowances of a machine that draws, thinks and simulates a controller at 1 kHz all at once, and
+#: accelerations of an arm that hits nobody. A real cell keeps the defaults.
 _PATIENCE = """\
 arm_node:
   ros__parameters:
     heartbeat_timeout_s: 3.0
     max_chunk_age_s: 10.0
     max_state_age_s: 2.0
+    translation_acceleration: 4.0
 planner_node:
   ros__parameters:
     subtask_timeout_s: 60.0
+policy_node:
+  ros__parameters:
+    chunk_length: 16
 """
 
 

@@ -103,6 +103,20 @@ def test_fingers_that_are_shut_already_or_close_beside_a_thing_take_nothing():
     assert np.allclose(hand.state.objects[0, 0], apple)
 
 
+def test_hand_that_turned_far_is_told_as_one_that_grips_the_same():
+    hand = Hand()
+    told = []
+    for turn in np.linspace(-2.4, 2.4, 9):
+        joints = reach(np.array([0.45, 0.0, 0.3]))
+        joints[6] += turn
+        hand.mirror.follow(joints, np.zeros(7), OPEN)
+        end = KINEMATICS.forward(joints)
+        told.append(hand.state.yaw[0])
+        assert abs(told[-1]) <= np.pi / 2 + 1e-9
+        assert abs(np.sin(np.arctan2(end[1, 1], end[0, 1]) - told[-1])) < 1e-9
+    assert np.ptp(told) > 2.0
+
+
 def test_picture_shows_the_arm_that_moves():
     hand = Hand()
     hand.be([0.45, 0.0, 0.3])
