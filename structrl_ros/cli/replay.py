@@ -114,7 +114,7 @@ def play_replay(path: Path, arguments: Mapping[str, str], console: Console) -> i
     bag = bag_folder(path)
     settings = recorded_settings(read_events(bag)) or TrackerSettings()
     with tempfile.TemporaryDirectory(prefix='structrl-replay-') as place:
-        overlay = _overlay(Path(place), settings)
+        overlay = parameter_overlay(Path(place), settings)
         values = {
             'bag': str(bag.resolve()),
             'lockstep': str(settings.lockstep).lower(),
@@ -132,14 +132,15 @@ def play_replay(path: Path, arguments: Mapping[str, str], console: Console) -> i
         console.print(f'playing {bag} at rate {graph.values["rate"]}; Ctrl-C stops it')
         supervisor.start()
         try:
-            return _wait(supervisor, console)
+            return wait_for_replayer(supervisor, console)
         except KeyboardInterrupt:
             return 130
         finally:
             supervisor.stop()
 
 
-def _wait(supervisor: Supervisor, console: Console) -> int:
+def wait_for_replayer(supervisor: Supervisor, console: Console) -> int:
+    """Wait until a graph's player is through; return 1, and tell, if another node died first."""
     while not (dead := supervisor.poll()):
         time.sleep(0.1)
     code = supervisor.exit_code('replayer_node')
@@ -151,7 +152,7 @@ def _wait(supervisor: Supervisor, console: Console) -> int:
     return 0
 
 
-def _overlay(place: Path, settings: TrackerSettings) -> Path:
+def parameter_overlay(place: Path, settings: TrackerSettings) -> Path:
     """Write the tracker's settings as a ROS parameter file."""
     durations = place / 'durations.json'
     durations.write_text(json.dumps(dict(settings.durations)))

@@ -25,6 +25,7 @@ from std_srvs.srv import Trigger
 
 from structrl_ros.errors import BagError
 from structrl_ros.nodes.parameters import declare
+from structrl_ros.nodes.replay_gate import ReplayGate
 from structrl_ros.nodes.spinning import run_node
 from structrl_ros.params.replayer import ReplayerParameters
 from structrl_ros.recording.bag_reader import BagReader
@@ -42,8 +43,9 @@ from structrl_ros.wire.task_codecs import health_to_message
 
 #: Seconds between two looks at what is due.
 TICK_S = 0.002
+_REWARDS = (topics.SUBTASK, topics.REWARD, topics.PROGRESS)
 #: What was computed from the body's topics, and is computed again by whoever listens.
-COMPUTED = (topics.SUBTASK, topics.REWARD, topics.PROGRESS, topics.ACTION_CHUNK)
+COMPUTED = (*_REWARDS, topics.ACTION_CHUNK, topics.HEARTBEAT)
 #: What a tracker must not miss a message of.
 NEEDED = (topics.EPISODE, topics.PLAN, topics.VERDICT, topics.PREDICATES, topics.CHUNK_DONE)
 #: Topics that are not played by each choice of the parameter `play`.
@@ -74,20 +76,28 @@ class ReplayerNode(Node):
         self._ended = ended or threading.Event()
         reader = BagReader(Path(p.bag).expanduser())
         self._names = played_topics(reader, p.play)
-        self._publishers = {
+        self._outlets = {
             topic: self.create_publisher(message_type(topic), topic, publisher_qos(topic))
             for topic in dict.fromkeys([*self._names.values(), topics.CLOCK, topics.DIAGNOSTICS])
         }
         latched = [name for name, topic in self._names.items() if is_latched(topic)]
         self._playback = Playback(
-            reader, self._names, latched=latched, rate=p.rate, is_looped=p.loop
+            reader,
+            self._names,
+            latched=latched,
+            rate=p.rate,
+            is_looped=p.loop,
+            by_stamp=p.lockstep,
         )
+        self._gate = ReplayGate(self, reader)
+        self._is_leading = p.begin == 'plan'
+        self._moved_ns = time.monotonic_ns()
         self._steps = [n for n, topic in self._names.items() if topic == topics.CHUNK_DONE]
         self._has_clock = topics.CLOCK in self._names.values()
         self._played = 0
         self._begin_by_ns = time.monotonic_ns() + round(p.wait_s * 1e9)
         self._playback.seek(p.start_s, time.monotonic_ns())
-        self._is_waiting = True
+        self._is_waiting, self._is_begun = True, False
         self.add_on_set_parameters_callback(self._steer)
         self.create_service(SetBool, '~/pause', self._pause)
         self.create_service(Trigger, '~/step', self._step)
@@ -101,26 +111,46 @@ class ReplayerNode(Node):
             if not self._is_heard() and now_ns < self._begin_by_ns:
                 return
             self._is_waiting = False
+        if self._is_leading:
+            self._publish(self._playback.take_while(self._gate.is_before_chunks))
+            if not self._gate.has_plan:
+                return
+            self._is_leading = False
+        if not self._is_begun:
+            self._is_begun = True
+            self._moved_ns = now_ns
             if not self._settings.paused:
                 self._playback.resume(now_ns)
-        self._publish(self._playback.due(now_ns))
+        self._play_on(now_ns)
         if not self._has_clock and not self._playback.is_paused:
             message = clock_to_message(self._playback.now_ns(now_ns))
-            self._publishers[topics.CLOCK].publish(message)
+            self._outlets[topics.CLOCK].publish(message)
         if self._playback.is_over and not self._ended.is_set():
             self.get_logger().info(f'the bag is over: {self._played} messages played')
             self._ended.set()
 
+    def _play_on(self, now_ns: int) -> None:
+        if not self._settings.lockstep:
+            self._publish(self._playback.due(now_ns))
+        elif not self._playback.is_paused:
+            count = self._publish(self._playback.take_while(self._gate.may_pass))
+            if count:
+                self._moved_ns = now_ns
+            elif now_ns - self._moved_ns > self._settings.wait_s * 1e9:
+                self.get_logger().warning('no answer to the last chunk; the bag goes on')
+                self._gate.open_next()
+                self._moved_ns = now_ns
+
     def _is_heard(self) -> bool:
         """Return whether enough listen to what a brain cannot do without."""
-        needed = [topic for topic in NEEDED if topic in self._publishers]
-        counts = [self._publishers[topic].get_subscription_count() for topic in needed]
+        needed = [topic for topic in NEEDED if topic in self._outlets]
+        counts = [self._outlets[topic].get_subscription_count() for topic in needed]
         return min(counts, default=0) >= self._settings.subscribers
 
     def _publish(self, messages: Iterable[RawMessage]) -> int:
         count = 0
         for message in messages:
-            self._publishers[self._names[message.topic]].publish(message.data)
+            self._outlets[self._names[message.topic]].publish(message.data)
             count += 1
         self._played += count
         return count
@@ -130,8 +160,12 @@ class ReplayerNode(Node):
         for change in changes:
             if change.name == 'rate':
                 self._playback.change_rate(float(change.value), now_ns)
-            elif change.name == 'position_s' and float(change.value) >= 0.0:
-                self._playback.seek(float(change.value), now_ns)
+            elif change.name == 'position_s':
+                place_s = float(change.value)
+                if not 0.0 <= place_s < float('inf'):
+                    reason = f'position_s is {place_s}; allowed: 0 and more'
+                    return SetParametersResult(successful=False, reason=reason)
+                self._playback.seek(place_s, now_ns)
         return SetParametersResult(successful=True)
 
     def _pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
@@ -158,7 +192,7 @@ class ReplayerNode(Node):
         message = health_to_message(
             now_ns, f'{self.get_name()}: playback', HealthLevel.OK, text, values
         )
-        self._publishers[topics.DIAGNOSTICS].publish(message)
+        self._outlets[topics.DIAGNOSTICS].publish(message)
 
 
 def played_topics(reader: BagReader, play: str) -> dict[str, str]:

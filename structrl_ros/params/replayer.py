@@ -28,6 +28,17 @@ class ReplayerParameters:
     position_s: float = parameter(
         -1.0, description='Set it to seek to a time in seconds.', read_only=False
     )
+    begin: str = parameter(
+        'subscribers',
+        description='When to begin: once there are subscribers, or, with all that came before the '
+        'first chunk told, once somebody publishes a plan.',
+        choices=('subscribers', 'plan'),
+    )
+    lockstep: bool = parameter(
+        False,
+        description='Play a chunk when a tracker has answered to the one before, instead of by '
+        'time: a brain in lock-step then decides as it did live.',
+    )
     subscribers: int = parameter(
         1,
         description='Subscribers of what a tracker needs to wait for before it begins.',
@@ -35,7 +46,7 @@ class ReplayerParameters:
     )
     wait_s: float = parameter(
         10.0,
-        description='Longest wait for them, seconds.',
+        description='Longest wait for them, or in lock-step for an answer, seconds.',
         bounds=(0.0, 600.0),
     )
 

@@ -10,6 +10,7 @@ that whoever listens knows the plan and the episode that the messages after it b
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterator
 
@@ -17,6 +18,7 @@ from structrl_ros.errors import BagError
 from structrl_ros.errors import ParameterError
 from structrl_ros.recording.bag_reader import BagReader
 from structrl_ros.recording.bag_reader import RawMessage
+from structrl_ros.recording.stamp_order import in_stamp_order
 
 #: Fastest playback.
 MAX_RATE = 100.0
@@ -33,6 +35,7 @@ class Playback:
         latched: Collection[str] = (),
         rate: float = 1.0,
         is_looped: bool = False,
+        by_stamp: bool = False,
     ) -> None:
         """Stand at the first message, paused.
 
@@ -42,6 +45,7 @@ class Playback:
             latched: Those of them that are given again after a seek.
             rate: Bag seconds a second, (0, 100].
             is_looped: Begin again at the end.
+            by_stamp: Give messages in the order of the body's time, not of receipt.
 
         Raises:
             BagError: If none of the topics holds a message.
@@ -51,6 +55,7 @@ class Playback:
         self._topics = tuple(topics)
         self._latched = frozenset(latched)
         self._is_looped = is_looped
+        self._by_stamp = by_stamp
         first = next(reader.raw_messages(self._topics), None) if self._topics else None
         if first is None:
             raise BagError(f'{reader.path} holds no message of the topics to play')
@@ -136,6 +141,13 @@ class Playback:
             if message.topic in until:
                 return
 
+    def take_while(self, may_pass: Callable[[RawMessage], bool]) -> Iterator[RawMessage]:
+        """Yield messages, whatever the time, until one that may not pass; bag time follows."""
+        while self._next is not None and may_pass(self._next):
+            message = self._take()
+            self._anchor_bag_ns = max(self._anchor_bag_ns, message.stamp_ns)
+            yield message
+
     def _take(self) -> RawMessage:
         message = self._next
         assert message is not None
@@ -145,7 +157,8 @@ class Playback:
     def _from(self, start_ns: int) -> Iterator[RawMessage]:
         last: dict[str, RawMessage] = {}
         is_open = True
-        for message in self._reader.raw_messages(self._topics):
+        messages = self._reader.raw_messages(self._topics)
+        for message in in_stamp_order(messages) if self._by_stamp else messages:
             if message.stamp_ns < start_ns:
                 if message.topic in self._latched:
                     last[message.topic] = message

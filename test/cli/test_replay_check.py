@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -15,6 +16,9 @@ from structrl_ros.recording.bag_writer import BagWriter
 from structrl_ros.recording.message_types import message_types
 from structrl_ros.recording.recomputation import compare
 from structrl_ros.recording.run_events import read_events
+from structrl_ros.types import Plan
+from structrl_ros.types import Reward
+from structrl_ros.types import Verdict
 
 pytestmark = pytest.mark.ros
 
@@ -96,6 +100,25 @@ def test_order_in_which_the_recorder_heard_the_topics_changes_nothing(
     results = {r.kind: r for r in compare(read_events(tmp_path / 'bag'))}
     assert {k: r.difference for k, r in results.items()} == dict.fromkeys(results, '')
     assert results['reward'].compared == reader.topics['/reward'].count
+
+
+@pytest.mark.slow
+def test_brain_on_a_recorded_run_decides_as_it_did_live(kinematic_run, tmp_path):
+    command = [sys.executable, '-m', 'structrl_ros.cli.main', 'replay', str(kinematic_run)]
+    done = subprocess.run(
+        [*command, '--brain', f'record:={tmp_path / "bag"}'],
+        capture_output=True,
+        text=True,
+        timeout=250,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    live, again = read_events(kinematic_run / 'bag'), read_events(tmp_path / 'bag')
+    for kind in (Plan, Reward):
+        assert again.of(kind) == live.of(kind)
+    told = [[replace(v, latency=0.0) for v in e.of(Verdict)] for e in (live, again)]
+    assert told[0] == told[1]
+    assert check_replay(tmp_path, Console()) == 0
 
 
 def flip_verdict(number, message):
