@@ -24,6 +24,7 @@ from sensor_msgs.msg import CameraInfo
 from sensor_msgs.msg import Image
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool
+from std_msgs.msg import Float64
 from std_msgs.msg import Header
 from structrl_msgs.msg import ActionChunk
 from structrl_msgs.msg import ChunkDone
@@ -39,6 +40,7 @@ from structrl_msgs.msg import SubtaskStatus
 from structrl_msgs.msg import Verdict
 
 from structrl_ros.errors import ParameterError
+from structrl_ros.types import ROLES
 from structrl_ros.wire import topics
 
 
@@ -88,6 +90,12 @@ _TABLE: Mapping[str, _Row] = {
     topics.PRIVILEGED_STATE: _Row(SimulatorState, 5, 5),
     topics.CLOCK: _Row(Clock, 1, 1, subscribe_reliable=False),
     topics.DIAGNOSTICS: _Row(DiagnosticArray, 10, 10),
+}
+
+#: What only people look at: no part of the contract, and no recorder takes it.
+_LOOKED_AT: Mapping[str, _Row] = {
+    **{topics.overlay_topic(role): _sensor(Image, 1) for role in ROLES},
+    **{topics.overlay_score_topic(role): _Row(Float64, 5, 5) for role in ROLES},
 }
 
 #: Every topic of the contract that carries a message, in the order of the table.
@@ -182,7 +190,7 @@ def _profile(depth: int, *, reliable: bool, latched: bool) -> QoSProfile:
 
 
 def _row(topic: str) -> _Row:
-    row = _TABLE.get(topic)
+    row = _TABLE.get(topic) or _LOOKED_AT.get(topic)
     if row is None:
         raise ParameterError(f'unknown topic {topic!r}; known: {", ".join(sorted(_TABLE))}')
     return row

@@ -65,6 +65,24 @@ def depth_topic(role: str) -> str:
     return f'observation/{_known(role)}/depth'
 
 
+def overlay_topic(role: str) -> str:
+    """Return the topic of a role's pictures over a reference; it is looked at, never recorded.
+
+    Raises:
+        ParameterError: If the role is none of the contract's.
+    """
+    return f'overlay/{_known(role)}/image'
+
+
+def overlay_score_topic(role: str) -> str:
+    """Return the topic that tells how well a role's pictures match the reference, [0, 1].
+
+    Raises:
+        ParameterError: If the role is none of the contract's.
+    """
+    return f'overlay/{_known(role)}/score'
+
+
 def _known(role: str) -> str:
     if role not in ROLES:
         raise ParameterError(f'unknown camera role {role!r}; known: {", ".join(ROLES)}')

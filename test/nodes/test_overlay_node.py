@@ -1,0 +1,203 @@
+"""overlay_node beside camera_node (a file) over a real ROS graph, and its page."""
+
+import threading
+import time
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from PIL import Image as Picture
+
+pytest.importorskip('rclpy')
+pytest.importorskip('structrl_msgs')
+pytest.importorskip('cv2', reason='needs OpenCV: requirements/sensors.txt')
+
+import rclpy
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.parameter import Parameter
+from ros_domains import claimed_domain
+
+from structrl_ros.errors import ParameterError
+from structrl_ros.evaluation.alignment import Overlay
+from structrl_ros.nodes.camera_node import CameraNode
+from structrl_ros.nodes.overlay_node import OverlayNode
+from structrl_ros.wire import topics
+from structrl_ros.wire.image_codecs import image_from_message
+from structrl_ros.wire.qos import TOPICS
+from structrl_ros.wire.qos import message_type
+from structrl_ros.wire.qos import recorder_qos
+from structrl_ros.wire.task_codecs import health_from_message
+
+pytestmark = pytest.mark.ros
+ROLE = 'head'
+
+
+def scene(x):
+    """Return a picture of a thing at x on a table with a pattern."""
+    random = np.random.default_rng(0)
+    image = np.kron(random.integers(90, 150, (12, 16, 1)), np.ones((8, 8, 3))).astype(np.uint8)
+    image[40:60, x : x + 20] = (230, 20, 20)
+    return image
+
+
+LIVE, WANTED = scene(80), scene(20)
+
+
+class Looker:
+    """Subscribes to topics when told to; spins itself and the nodes."""
+
+    def __init__(self):
+        self.context = Context()
+        rclpy.init(context=self.context, domain_id=claimed_domain('overlay'))
+        self.node = rclpy.create_node('looker', context=self.context)
+        self.heard = {}
+        self.ended = threading.Event()
+        self.executor = SingleThreadedExecutor(context=self.context)
+        self.executor.add_node(self.node)
+        self.thread = threading.Thread(target=self._spin, daemon=True)
+
+    def look(self, topic):
+        found = self.heard[topic] = []
+        return self.node.create_subscription(
+            message_type(topic), topic, found.append, recorder_qos(topic)
+        )
+
+    def wait(self, true, limit_s=60.0):
+        end = time.monotonic() + limit_s
+        while not (value := true()):
+            assert time.monotonic() < end, {t: len(m) for t, m in self.heard.items()}
+            time.sleep(0.01)
+        return value
+
+    def _spin(self):
+        while not self.ended.is_set():
+            self.executor.spin_once(timeout_sec=0.05)
+
+    def close(self):
+        self.ended.set()
+        self.thread.join(10)
+        self.executor.shutdown()
+        self.context.try_shutdown()
+
+
+@contextmanager
+def overlay(tmp_path, **changes):
+    """Run a camera that shows LIVE and an overlay_node; yields the node and a looker."""
+    folder = tmp_path / 'camera'
+    folder.mkdir()
+    for number in range(4):
+        Picture.fromarray(LIVE).save(folder / f'{number}.png')
+    looker = Looker()
+    values = {'role': ROLE, 'backend': 'file', 'source': str(folder), 'loop': True}
+    values |= {'rate_hz': 20.0, 'frozen_after_s': 0.0, 'reconnect_s': 0.1}
+
+    def parameters(given):
+        return [Parameter(name, value=value) for name, value in given.items()]
+
+    camera = CameraNode(context=looker.context, parameter_overrides=parameters(values))
+    node = OverlayNode(
+        context=looker.context, parameter_overrides=parameters({'role': ROLE, **changes})
+    )
+    looker.executor.add_node(camera)
+    looker.executor.add_node(node)
+    looker.thread.start()
+    try:
+        yield node, looker
+    finally:
+        camera.close()
+        looker.close()
+
+
+@pytest.fixture
+def wanted(tmp_path):
+    path = tmp_path / 'wanted.png'
+    Picture.fromarray(WANTED).save(path)
+    return str(path)
+
+
+def set_parameters(node, **values):
+    answers = node.set_parameters([Parameter(k, value=v) for k, v in values.items()])
+    return [answer.successful for answer in answers]
+
+
+def test_the_camera_is_heard_and_overlays_are_published_only_for_subscribers(tmp_path, wanted):
+    topic = topics.overlay_topic(ROLE)
+    with overlay(tmp_path, reference=wanted, rate_hz=60.0) as (node, looker):
+        looker.look(topics.image_topic(ROLE))
+        looker.wait(lambda: len(looker.heard[topics.image_topic(ROLE)]) >= 10)
+        assert not node.hears
+        subscription = looker.look(topic)
+        looker.wait(lambda: len(looker.heard[topic]) >= 3)
+        assert node.hears
+        # In the executor's thread: it waits for the subscription just now.
+        looker.executor.create_task(lambda: looker.node.destroy_subscription(subscription))
+        looker.wait(lambda: not node.hears)
+    assert topic not in TOPICS  # no recorder subscribes
+    message = looker.heard[topic][0]
+    _, shown = image_from_message(message)
+    assert (shown == Overlay(WANTED).draw(LIVE, 'blend', 0.5)).all()
+    assert message.header.frame_id == 'head_camera_optical'
+    stamps = [m.header.stamp for m in looker.heard[topics.image_topic(ROLE)]]
+    assert message.header.stamp in stamps
+
+
+def test_score_and_shift_are_told(tmp_path, wanted):
+    score = topics.overlay_score_topic(ROLE)
+    with overlay(tmp_path, reference=wanted) as (_, looker):
+        looker.look(score)
+        looker.look(topics.DIAGNOSTICS)
+        looker.wait(lambda: looker.heard[score])
+
+        def told():
+            heard = [h for m in looker.heard[topics.DIAGNOSTICS] for h in health_from_message(m)]
+            return next((h for h in heard if h[0] == 'overlay_node: head'), None)
+
+        _, _, text, values = looker.wait(told)
+    assert looker.heard[score][0].data == pytest.approx(Overlay(WANTED).match(LIVE).score)
+    assert values['reference'] == 'wanted.png'
+    assert float(values['worst']) < 0.5
+    assert text.startswith('match 0.')
+
+
+def test_mode_alpha_and_card_change_while_it_runs(tmp_path, wanted):
+    topic = topics.overlay_topic(ROLE)
+    with overlay(tmp_path, reference=wanted, rate_hz=60.0) as (node, looker):
+        looker.look(topic)
+        looker.wait(lambda: looker.heard[topic])
+        assert set_parameters(node, mode='difference', alpha=1.0) == [True, True]
+        want = Overlay(WANTED).draw(LIVE, 'difference', 1.0)
+        looker.wait(lambda: (image_from_message(looker.heard[topic][-1])[1] == want).all())
+        assert set_parameters(node, mode='negative') == [False]
+        assert set_parameters(node, alpha=1.5) == [False]
+
+
+def test_without_a_reference_the_first_picture_is_one(tmp_path):
+    score = topics.overlay_score_topic(ROLE)
+    with overlay(tmp_path) as (node, looker):
+        looker.look(score)
+        looker.wait(lambda: looker.heard[score])
+    assert looker.heard[score][0].data == pytest.approx(1.0)
+    assert node.references[0].name == 'the first picture that was heard'
+
+
+def test_a_reference_of_another_size_is_cut_and_scaled(tmp_path):
+    path = tmp_path / 'wide.png'
+    Picture.fromarray(np.hstack([LIVE, LIVE, LIVE]).repeat(2, 0).repeat(2, 1)).save(path)
+    score = topics.overlay_score_topic(ROLE)
+    with overlay(tmp_path, reference=str(path)) as (_, looker):
+        looker.look(score)
+        looker.wait(lambda: looker.heard[score])
+    assert looker.heard[score][0].data > 0.95
+
+
+@pytest.mark.parametrize(
+    ('name', 'line'),
+    [('none.png', 'no such file or folder; allowed: a picture'), ('a.txt', 'is no picture')],
+)
+def test_what_is_no_reference_is_refused(tmp_path, name, line):
+    (tmp_path / 'a.txt').write_text('text')
+    with pytest.raises(ParameterError, match=line):
+        from structrl_ros.nodes.overlay_references import references_of
+
+        references_of(str(tmp_path / name), ROLE)
