@@ -1,0 +1,90 @@
+"""Architecture of the small GRM, as a checkpoint keeps it."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+from structrl_ros.errors import ParameterError
+from structrl_ros.progress.strip import Layout
+from structrl_ros.types import JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrmConfig:
+    """Dimensions; the defaults give about 1.3 million parameters.
+
+    Attributes:
+        view_px: Side of a view, pixels, a multiple of 16.
+        cell_px: Side of a panel's cell, pixels.
+        grid: Cells along a side of a panel.
+        pre_panels: Panels before the pair; 0 and 0 is the static layout of Eq. 3.
+        between_panels: Panels between the endpoints.
+        width: Of a token.
+        layers: Of the transformer.
+        heads: Of its attention.
+        vocabulary: Numbers that words of an instruction are hashed to.
+        words: Most words of an instruction.
+    """
+
+    view_px: int = 128
+    cell_px: int = 42
+    grid: int = 3
+    pre_panels: int = 1
+    between_panels: int = 1
+    width: int = 128
+    layers: int = 2
+    heads: int = 4
+    vocabulary: int = 512
+    words: int = 32
+
+    def __post_init__(self) -> None:
+        """Check the numbers.
+
+        Raises:
+            ParameterError: If one is outside its range.
+        """
+        for field in dataclasses.fields(self):
+            lowest = 0 if field.name.endswith('_panels') else 1
+            value = getattr(self, field.name)
+            if not isinstance(value, int) or value < lowest:
+                raise ParameterError(f'{field.name} {value!r}; allowed: whole, from {lowest}')
+        if self.view_px % 16 or self.cell_px < 16:
+            raise ParameterError(
+                f'view_px {self.view_px}, cell_px {self.cell_px}; allowed: a multiple of 16, '
+                'and 16 and more'
+            )
+        if self.width % self.heads:
+            raise ParameterError(f'width {self.width}; allowed: a multiple of {self.heads} heads')
+
+    @property
+    def layout(self) -> Layout:
+        """Panels of its queries."""
+        return Layout(
+            pre_panels=self.pre_panels,
+            between_panels=self.between_panels,
+            grid=self.grid,
+            cell_px=self.cell_px,
+        )
+
+    @property
+    def cells(self) -> int:
+        """Cells of a query."""
+        return (self.pre_panels + self.between_panels) * self.grid**2
+
+    def to_json(self) -> JsonObject:
+        """Return the fields."""
+        return dataclasses.asdict(self)
+
+
+def config_from_json(document: JsonObject) -> GrmConfig:
+    """Return the config of a document.
+
+    Raises:
+        ParameterError: If a field is unknown or its value not allowed.
+    """
+    names = [field.name for field in dataclasses.fields(GrmConfig)]
+    unknown = sorted(set(document) - set(names))
+    if unknown:
+        raise ParameterError(f'unknown field {unknown[0]!r}; allowed: {", ".join(names)}')
+    return GrmConfig(**document)

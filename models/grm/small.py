@@ -1,0 +1,68 @@
+"""`SmallGrm`: the small network behind `ports.ProgressModel`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from structrl_ros.errors import ParameterError
+from structrl_ros.models.grm.checkpoint import load_grm
+from structrl_ros.models.grm.inputs import make_input
+from structrl_ros.models.grm.network import GrmNetwork
+from structrl_ros.progress.context import Query
+from structrl_ros.progress.hop import LABEL_SCALE
+from structrl_ros.progress.strip import Layout
+from structrl_ros.types import Float64
+
+
+class SmallGrm:
+    """Answers queries about one instruction; `layout` and `view_px` say how to make them."""
+
+    name = 'small-grm'
+
+    def __init__(self, network: GrmNetwork, instruction: str) -> None:
+        """Take a network that is ready to be asked."""
+        self._network = network
+        self.instruction = instruction
+
+    @property
+    def layout(self) -> Layout:
+        """Panels of its queries."""
+        return self._network.config.layout
+
+    @property
+    def view_px(self) -> int:
+        """Side of its views, pixels."""
+        return self._network.config.view_px
+
+    def hops(self, contexts: Sequence[object]) -> Float64:
+        """Return the normalised hop of each query (Eq. 12), shape (B,).
+
+        NaN where the network gave no number: no prediction, and never 0.
+
+        Raises:
+            ParameterError: If something else than queries of its layout comes.
+        """
+        queries = [context for context in contexts if isinstance(context, Query)]
+        if len(queries) != len(contexts):
+            wrong = next(type(c).__name__ for c in contexts if not isinstance(c, Query))
+            raise ParameterError(f'context of type {wrong}; allowed: Query')
+        inputs = make_input(self._network.config, queries, self.instruction)
+        device = next(self._network.parameters()).device
+        with torch.inference_mode():
+            answers = self._network(inputs.to(device)).cpu().double().numpy()
+        hops: Float64 = np.clip(answers / LABEL_SCALE, -1.0, 1.0)
+        hops[~np.isfinite(answers)] = np.nan
+        return hops
+
+
+def load_small_grm(folder: Path | str, instruction: str) -> SmallGrm:
+    """Return the model of a checkpoint.
+
+    Raises:
+        CheckpointError: See `load_grm`.
+    """
+    return SmallGrm(load_grm(folder), instruction)
