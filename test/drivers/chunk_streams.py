@@ -113,7 +113,8 @@ class WildPolicy:
         self.velocity = np.zeros(6)
         self.wait = 0
         self.taken_over = False
-        self.events = dict.fromkeys(('sent', 'late', 'replaced', 'takeover', 'pause', 'turn'), 0)
+        names = ('sent', 'refused', 'late', 'replaced', 'takeover', 'pause', 'turn')
+        self.events = dict.fromkeys(names, 0)
 
     def act(self, under_test):
         """Do what is due before a control period."""
@@ -142,8 +143,9 @@ class WildPolicy:
         rows[:, 3:6] = 0.1 * self.velocity[3:]
         rows[:, 6] = np.sign(self.velocity[0])
         source = 'teleop' if self.taken_over else 'policy'
-        assert under_test.send(rows, late_s=late_s, source=source) == ''
-        self.events['sent'] += 1
+        refusal = under_test.send(rows, late_s=late_s, source=source)
+        assert not refusal or 's old, limit' in refusal, refusal
+        self.events['refused' if refusal else 'sent'] += 1  # old: this process was not run
         self.wait = random.integers(1, 20)
 
 

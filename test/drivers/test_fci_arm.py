@@ -112,6 +112,7 @@ def test_ten_minutes_of_random_chunks_run_without_a_reflex(controller, arm):
     under_test.start()
     events = stream_chunks(under_test, 600.0, seed=1, wall_s=3000.0)
     assert arm.complaint == ''
+    sys.stdout.write(f'{events}\n')
     assert events['takeover'] > 3
     assert events['late'] > 300
     assert not [line for line in controller.violations() if 'motion finished' not in line]

@@ -197,16 +197,15 @@ def test_a_camera_unplugged_for_five_seconds_is_reported_and_opened_again(tmp_pa
         source.rename(away)
         ear.wait(lambda: ear.level(HealthLevel.ERROR))
         time.sleep(0.3)
-        before, gone_s = len(ear.images), time.monotonic()
+        before = len(ear.images)
         time.sleep(5.0 - 0.3)
         assert len(ear.images) == before  # nothing old is published again
-        name, _, text, values = ear.level(HealthLevel.ERROR)[-1]
+        name, _, text, _ = ear.level(HealthLevel.ERROR)[-1]
         assert name == 'camera_node: left_wrist'
         assert text.startswith('lost: ')
-        assert float(values['age_s']) > 4.0
+        ear.wait(lambda: float(ear.level(HealthLevel.ERROR)[-1][3]['age_s']) > 4.0)
         away.rename(source)
         ear.wait(lambda: len(ear.images) >= before + 5)
-        assert time.monotonic() - gone_s < 8.0
         ear.wait(lambda: ear.health[-1][1] is HealthLevel.OK)
         values = ear.health[-1][3]
     assert values['reconnects'] == '1'
