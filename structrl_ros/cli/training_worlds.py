@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from structrl_ros.types import Subtask
     from structrl_ros.types import TaskInfo
 
-#: The body behind running sim_nodes.
-ROS = 'ros'
-
 
 def worlds_of(workers: int, ray: str, *, tracker: bool = False) -> Worlds:
     """Return what makes the worlds of a request.
@@ -34,6 +31,7 @@ def worlds_of(workers: int, ray: str, *, tracker: bool = False) -> Worlds:
 
     def make(request: RunRequest) -> MakeWorld:
         from structrl_ros.training.body_worlds import world_maker
+        from structrl_ros.training.run_request import ROS
 
         if request.body == ROS:
             if ray:

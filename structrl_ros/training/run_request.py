@@ -34,6 +34,9 @@ TRAINERS: dict[str, type[RunSettings]] = {
     'grpo': GrpoSettings,
 }
 
+#: The body behind running sim_nodes.
+ROS = 'ros'
+
 _BODY, _POLICY = 'body_options', 'policy_options'
 _PREFIXES = {'body.': _BODY, 'policy.': _POLICY}
 _WORDS = ('body', 'reward', 'start')
@@ -128,10 +131,13 @@ def make_request(
         document['tasks'] = [default_task(chosen['body'])]
     if seed is not None:
         document['seed'] = seed
+    settings = make_settings(TRAINERS[trainer], document, plain)
+    if chosen['body'] == ROS and not settings.tasks:
+        raise ParameterError(f'--task: must be given, body {ROS!r} has no first one')
     return RunRequest(
         trainer=trainer,
         body=chosen['body'],
-        settings=make_settings(TRAINERS[trainer], document, plain),
+        settings=settings,
         reward=chosen['reward'] or 'structured',
         start=chosen['start'],
         body_options=options[_BODY],

@@ -24,6 +24,7 @@ from structrl_ros.training.reward_configurations import find_reward
 from structrl_ros.training.reward_source import RewardSource
 from structrl_ros.training.reward_source import match_beta_r
 from structrl_ros.training.run_directory import RunDirectory
+from structrl_ros.training.run_request import ROS
 from structrl_ros.training.run_request import RunRequest
 from structrl_ros.training.settings import GrpoSettings
 from structrl_ros.training.settings import PpoSettings
@@ -191,7 +192,7 @@ def _imitate(
 def _checkpoint_names(request: RunRequest) -> list[str]:
     """Return the fine checkpoints that the worlds must publish for the reward to pay them."""
     variant = find_reward(request.reward).variant
-    if not variant or request.body == 'ros':
+    if not variant or request.body == ROS:
         return []
     tasks = request.settings.tasks
     return list(checkpoints(make_reward(request.reward, request.body, tasks), tasks))

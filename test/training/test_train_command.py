@@ -201,6 +201,7 @@ def test_evaluate_tells_rates_with_intervals_and_writes_them(start, tmp_path):
         (['ppo', '--body', 'twin', 'clip:=2'], ParameterError, "clip: .* got '2'"),
         (['ppo', '--body', 'twin'], ParameterError, 'ppo needs a policy .* train sft'),
         (['ppo'], ParameterError, 'body: must be given'),
+        (['ppo', '--body', 'ros'], ParameterError, "--task: must be given, body 'ros' has no"),
         (
             ['ppo', '--config', 'nothing'],
             ParameterError,
