@@ -3,10 +3,14 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from dataclasses import field
+from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
+from structrl_ros.evaluation.episode_record import EpisodeRecord
+from structrl_ros.evaluation.results import EvaluatedPolicy
+from structrl_ros.evaluation.results import EvaluationResults
 from structrl_ros.recording.bag_format import TopicQos
 from structrl_ros.recording.bag_writer import BagWriter
 from structrl_ros.recording.message_types import message_types
@@ -339,3 +343,103 @@ def synthetic_run():
 def encoders():
     """Functions that turn dataclasses, images, clocks and diagnostics into CDR bytes."""
     return {'message': encode, 'image': encode_image, 'clock': encode_clock, 'picture': picture}
+
+
+def made_up_results(label, tasks=4, each=25, seed=0, skill=0.6):
+    """Return results of an evaluation that nobody played; the numbers are drawn."""
+    random = np.random.default_rng(seed)
+    causes = ('never_grasped', 'dropped', 'horizon')
+    names = [f'grasp(thing_{k})' for k in range(3)]
+    episodes = []
+    for number in range(tasks * each):
+        success = bool(random.random() < skill)
+        cause = '' if success else causes[int(random.integers(3))]
+        done = 3 if success else int(random.integers(3))
+        episodes.append(
+            EpisodeRecord(
+                number=number,
+                code='A',
+                task=f'task_{number // each}',
+                seed=number % each,
+                initial_state=number % 5,
+                repetition=0,
+                success=success,
+                judged_by='truth',
+                end='success' if success else 'horizon',
+                reason='success' if success else 'horizon reached',
+                cause=cause,
+                cause_detail='' if success else '<thing> & 1',
+                subtasks=tuple((name, k < done) for k, name in enumerate(names)),
+                steps=int(random.integers(50, 400)),
+                chunks=10,
+                duration_s=float(random.uniform(4.0, 30.0)),
+                interventions=0,
+                safety_stops=0,
+                replans=0,
+                episode_return=float(random.uniform(0.0, 3.0)),
+            )
+        )
+    return EvaluationResults(
+        protocol='made up <by a test>',
+        protocol_hash='0123456789abcdef',
+        body='twin',
+        success_rule='truth',
+        planned=tasks * each,
+        policies=(EvaluatedPolicy(code='A', name=label, fingerprint='feed'),),
+        episodes=tuple(episodes),
+        details={'title': 'a & b'},
+    )
+
+
+@pytest.fixture(scope='session')
+def make_results():
+    """A function that makes up the results of an evaluation."""
+    return made_up_results
+
+
+VOID = {'meta', 'link', 'img', 'input', 'br', 'hr'}
+
+
+class StrictParser(HTMLParser):
+    """Collects ids, links, images and table cells; fails on tags that do not match."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.ids, self.uses, self.links, self.images = [], [], [], [], []
+        self.videos = []
+        self.paid, self.total = [], None
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_startendtag(self, tag, attrs):
+        self._look(tag, dict(attrs))
+
+    def handle_starttag(self, tag, attrs):
+        self._look(tag, dict(attrs))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open, f'</{tag}> closes nothing'
+        assert self.open.pop() == tag, f'</{tag}> closes another element'
+
+    def _look(self, tag, found):
+        if 'id' in found:
+            self.ids.append(found['id'])
+        self.uses += [found[k] for k in ('aria-labelledby', 'for') if k in found]
+        self.links += [found[k] for k in ('href', 'src') if k in found]
+        if tag == 'img':
+            self.images.append(found)
+        if tag == 'video':
+            self.videos.append(found)
+        if 'data-paid' in found:
+            self.paid.append((int(found['data-chunk']), float(found['data-paid'])))
+        if 'data-return' in found:
+            self.total = float(found['data-return'])
+
+
+@pytest.fixture
+def parse_html():
+    """The class that reads a page strictly."""
+    return StrictParser
