@@ -138,14 +138,20 @@ def compare(
     json: Annotated[Path | None, typer.Option('--json', help='Also write the numbers here.')] = (
         None
     ),
+    html: Annotated[Path | None, typer.Option('--html', help='Also write a page here.')] = None,
 ) -> None:
     """Compare two policies on the same episodes: McNemar's exact test, bootstrap by task.
 
-    Example: [bold]structrl evaluate compare runs/before runs/after[/]
+    Example: [bold]structrl evaluate compare runs/before runs/after --html out.html[/]
     """
     from structrl_ros.cli.evaluate_protocol import print_comparison
 
     print_comparison(first, second, seed, json, _console())
+    if html is not None:
+        from structrl_ros.cli.report import write_comparison_page
+
+        write_comparison_page(html, first, second, seed)
+        _console().print(f'report: {html}', highlight=False, markup=False)
 
 
 @evaluate.command('required-n')

@@ -19,6 +19,7 @@ from structrl_ros.cli.evaluate import evaluate
 from structrl_ros.cli.export import export
 from structrl_ros.cli.export import importer
 from structrl_ros.cli.replay_command import replay
+from structrl_ros.cli.report import report
 from structrl_ros.cli.train import train
 from structrl_ros.errors import StructRLError
 
@@ -147,14 +148,7 @@ def demo(
     raise typer.Exit(run_demo(request, console))
 
 
-@app.command()
-def report(
-    run_dir: Annotated[Path, typer.Argument(help='A directory under runs/.')],
-) -> None:
-    """Write run.json, trace.json and report.html of a recorded run again."""
-    from structrl_ros.recording.report import write_report
-
-    console.print(f'report: {write_report(run_dir)}')
+app.command()(report)
 
 
 app.command()(replay)
