@@ -25,6 +25,7 @@ class State(StrEnum):
 
     GOOD = 'ok'
     MISSING = 'missing'
+    DOUBTFUL = 'doubtful'
     OPTIONAL = 'not here'
 
 

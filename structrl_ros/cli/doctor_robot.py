@@ -25,8 +25,6 @@ PORT = 1337
 VERSION = 10
 #: A network with a longer round trip loses commands, milliseconds.
 PING_MS = 0.5
-#: Age at which a calibration is to be checked again, days.
-CALIBRATION_DAYS = 30
 #: Command, id, size, then status and version of the controller.
 _ANSWER = struct.Struct('<IIIBH')
 _KERNEL = Path('/sys/kernel/realtime')
@@ -34,12 +32,11 @@ _GOVERNORS = '/sys/devices/system/cpu'
 _SECONDS = 5.0
 
 
-def examine_robot(address: str, calibration: str = '') -> list[Finding]:
+def examine_robot(address: str) -> list[Finding]:
     """Run every check of a robot, in the order a user would mend things.
 
     Args:
         address: Address or name of the controller.
-        calibration: Calibration file of the cameras; '' leaves it out.
     """
     checks: list[Callable[[], Finding]] = [
         _library,
@@ -49,8 +46,6 @@ def examine_robot(address: str, calibration: str = '') -> list[Finding]:
         _governor,
         _priority,
     ]
-    if calibration:
-        checks.append(lambda: _calibration(Path(calibration).expanduser()))
     return [check() for check in checks]
 
 
@@ -80,7 +75,7 @@ def _ping(address: str) -> Finding:
     slow = median > PING_MS
     detail = f'{address}:{PORT} answers, round trip {median:.2f} ms'
     remedy = f'connect it directly by cable: above {PING_MS} ms commands come late' if slow else ''
-    return Finding('Arm reachable', State.OPTIONAL if slow else State.GOOD, detail, remedy)
+    return Finding('Arm reachable', State.DOUBTFUL if slow else State.GOOD, detail, remedy)
 
 
 def _protocol(address: str) -> Finding:
@@ -120,7 +115,7 @@ def _kernel() -> Finding:
     if is_realtime:
         return Finding('Real-time kernel', State.GOOD, f'{detail}, PREEMPT_RT')
     remedy = 'install a PREEMPT_RT kernel (Ubuntu Pro has one); without: realtime:=try, at risk'
-    return Finding('Real-time kernel', State.OPTIONAL, f'{detail}, not PREEMPT_RT', remedy)
+    return Finding('Real-time kernel', State.DOUBTFUL, f'{detail}, not PREEMPT_RT', remedy)
 
 
 def _governor() -> Finding:
@@ -130,7 +125,7 @@ def _governor() -> Finding:
         detail = 'performance' if found else 'this machine does not change its frequency'
         return Finding('CPU governor', State.GOOD, detail)
     remedy = '`sudo cpupower frequency-set -g performance`'
-    return Finding('CPU governor', State.OPTIONAL, ', '.join(sorted(found)), remedy)
+    return Finding('CPU governor', State.DOUBTFUL, ', '.join(sorted(found)), remedy)
 
 
 def _priority() -> Finding:
@@ -147,14 +142,3 @@ def _priority() -> Finding:
         '99" and "@realtime hard rtprio 99" in /etc/security/limits.conf, and log in again'
     )
     return Finding('Real-time priority', State.MISSING, f'not allowed (limit {limit})', remedy)
-
-
-def _calibration(path: Path) -> Finding:
-    if not path.is_file():
-        return Finding('Calibration', State.MISSING, f'no file {path}', '`structrl calibrate`')
-    days = (time.time() - path.stat().st_mtime) / 86400.0
-    old = days > CALIBRATION_DAYS
-    remedy = '`structrl calibrate verify`, or calibrate anew' if old else ''
-    return Finding(
-        'Calibration', State.OPTIONAL if old else State.GOOD, f'{days:.0f} days old', remedy
-    )

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from structrl_ros.cli.bag import bag
 from structrl_ros.cli.bench_learning import bench_learning
@@ -102,7 +101,7 @@ def run(
 @app.command()
 def demo(
     body: Annotated[
-        str, typer.Option(help='libero, tabletop, twin, kinematic (no MuJoCo), or franka-sim.')
+        str, typer.Option(help='libero, tabletop, twin, kinematic, franka-sim or franka-fake.')
     ] = 'libero',
     task: Annotated[
         str, typer.Option(help='Task by number or name, as long/0; default: the first.')
@@ -156,32 +155,40 @@ app.command()(replay)
 
 @app.command()
 def doctor(
+    assignments: Assignments = None,
     robot: Annotated[
-        str, typer.Option(help='Address of a Franka to look at instead; it is not moved.')
+        str, typer.Option(help='Address of a Franka to look at; it is not moved.')
     ] = '',
+    cameras: Annotated[
+        bool, typer.Option('--cameras', help='Open the cameras of the cell for a moment.')
+    ] = False,
     calibration: Annotated[
-        str, typer.Option(help='Calibration file whose age to judge, with --robot.')
-    ] = '',
+        list[str] | None, typer.Option(help='Calibration file to judge; may come again.')
+    ] = None,
+    max_days: Annotated[
+        float, typer.Option(min=0.0, help='Age from which a calibration is doubtful, days.')
+    ] = 30.0,
 ) -> None:
-    """Say what works on this machine, and how to mend what does not."""
-    from structrl_ros.cli.doctor import State
-    from structrl_ros.cli.doctor import examine
-    from structrl_ros.cli.doctor_robot import examine_robot
+    """Say what works on this machine, or of a cell, and how to mend what does not.
 
-    colours = {State.GOOD: 'green', State.MISSING: 'red', State.OPTIONAL: 'yellow'}
-    table = Table('what', 'state', 'detail', 'how to mend')
+    A cell is told by the arguments of its graph:
+    [bold]structrl doctor robot_ip:=172.16.0.2 head:=realsense calibration:=head.yaml[/]
+    """
+    from structrl_ros.cli.doctor import examine
+    from structrl_ros.cli.doctor_report import print_findings
+
     with console.status('looking around...'):
-        findings = examine_robot(robot, calibration) if robot else examine()
-    for finding in findings:
-        colour = colours[finding.state]
-        state = f'[{colour}]{finding.state}[/]'
-        table.add_row(finding.subject, state, finding.detail, finding.remedy)
-    console.print(table)
-    missing = [f.subject for f in findings if f.state is State.MISSING]
-    if missing:
-        console.print(f'to mend: {", ".join(missing)}', style='red')
-        raise typer.Exit(1)
-    console.print('everything that is needed is here', style='green')
+        if robot or cameras or calibration or assignments:
+            from structrl_ros.cli.doctor_cell import CellRequest
+            from structrl_ros.cli.doctor_cell import examine_cell
+            from structrl_ros.cli.up import parse_assignments
+
+            arguments = parse_assignments(assignments or [])
+            named = tuple(calibration or ())
+            findings = examine_cell(CellRequest(arguments, robot, cameras, named, max_days))
+        else:
+            findings = examine()
+    raise typer.Exit(print_findings(findings, console))
 
 
 @app.command()

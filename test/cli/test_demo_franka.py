@@ -23,11 +23,6 @@ pytestmark = [pytest.mark.ros, pytest.mark.sim]
 
 PYTHON = Path(__file__).parents[2] / simulated_controller.ENVIRONMENT / 'bin' / 'python'
 PAID = {'grasp(apple_1)', 'in(apple_1, bowl_1_contain_region)'}
-FAKE = [
-    *('arm:=fake', 'mirror:=true', 'objects:=apple,bowl', 'control_rate_hz:=10.0'),
-    *('box_low:=0.25,-0.5,0.01', 'box_high:=0.75,0.5,0.6', 'rotation_velocity:=1.5'),
-]
-
 needs_controller = [
     pytest.mark.hardware_sim,
     pytest.mark.timeout(600),
@@ -78,13 +73,7 @@ def processes_of(directory):
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_an_arm_does_what_a_simulator_does_under_the_deploy_graph(tmp_path):
-    cell = tmp_path / 'cell.yaml'
-    cell.write_text(
-        'arm_node: {ros__parameters: {heartbeat_timeout_s: 3.0, max_chunk_age_s: 10.0}}'
-    )
-    sentence = 'pick up the apple and place it in the bowl'
-    words = ['--body', 'franka', '--task', 'apple_in_bowl', '--instruction', sentence]
-    done = demo(tmp_path / 'run', *words, *FAKE, f'params_file:={cell}')
+    done = demo(tmp_path / 'run', '--body', 'franka-fake')
     check_run(done, tmp_path / 'run')
 
 

@@ -1,10 +1,8 @@
-"""`structrl doctor --robot`: findings about an arm that is not there, and a calibration."""
+"""`structrl doctor --robot`: findings about an arm that is not there."""
 
-import os
 import socket
 import struct
 import threading
-import time
 
 import pytest
 from typer.testing import CliRunner
@@ -19,7 +17,7 @@ def by_subject(findings):
     return {finding.subject: finding for finding in findings}
 
 
-def test_arm_that_is_not_there_is_said_with_what_to_do(tmp_path):
+def test_arm_that_is_not_there_is_said_with_what_to_do():
     findings = by_subject(examine_robot('127.202.1.1'))
     assert findings['Arm reachable'].state is State.MISSING
     assert '127.202.1.1:1337' in findings['Arm reachable'].detail
@@ -60,17 +58,6 @@ def test_version_of_the_protocol_is_read_from_the_arm(version, state, monkeypatc
     assert findings['Arm protocol'].state is state
     if version == 5:
         assert 'speaks version 5, pylibfranka 10' in findings['Arm protocol'].detail
-
-
-def test_age_of_the_calibration_is_judged(tmp_path):
-    file = tmp_path / 'calibration.yaml'
-    assert 'no file' in by_subject(examine_robot('127.202.1.1', str(file)))['Calibration'].detail
-    file.write_text('{}')
-    assert by_subject(examine_robot('127.202.1.1', str(file)))['Calibration'].state is State.GOOD
-    old = time.time() - 40 * 86400.0
-    os.utime(file, (old, old))
-    finding = by_subject(examine_robot('127.202.1.1', str(file)))['Calibration']
-    assert (finding.state, finding.detail) == (State.OPTIONAL, '40 days old')
 
 
 def test_command_ends_with_one_where_something_is_missing():
