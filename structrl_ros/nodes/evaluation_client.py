@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from lifecycle_msgs.msg import State
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
+from lifecycle_msgs.srv import GetState
 from structrl_msgs.srv import ResetEpisode
 
 from structrl_ros.errors import SimulationError
@@ -29,6 +31,11 @@ _ALSO: dict[str, Callable[[Any], Any]] = {
 }
 #: End of the name under which a policy node tells how often its policy failed.
 _POLICY_HEALTH = 'policy_node: policy'
+#: Whether a policy node is to be active: the state to change it from, and the change.
+_SWITCHES = {
+    True: (State.PRIMARY_STATE_INACTIVE, Transition.TRANSITION_ACTIVATE),
+    False: (State.PRIMARY_STATE_ACTIVE, Transition.TRANSITION_DEACTIVATE),
+}
 #: Longest wait for the first truth of an episode, wall seconds.
 _TRUTH_S = 5.0
 
@@ -65,8 +72,7 @@ class EvaluationClient(TaskClient):
             self._note_health,
             recorder_qos(topics.DIAGNOSTICS),
         )
-        self._resets = self._node.create_client(ResetEpisode, topics.RESET_EPISODE)
-        self._switches: dict[str, Any] = {}
+        self._services: dict[str, Any] = {}
 
     def wait_for_graph(self) -> Episode:
         """Return the body's episode once body, planner, policy and tracker are up.
@@ -78,7 +84,6 @@ class EvaluationClient(TaskClient):
         episode = self.wait_for_episode(limit_s)
         self.wait_for_planner(limit_s)
         self.wait_for_subscribers(limit_s)
-        self._spin_until(self._resets.service_is_ready, limit_s, 'no body serves `reset_episode`')
         return episode
 
     def begin(self, start: EpisodeStart) -> Episode:
@@ -89,9 +94,7 @@ class EvaluationClient(TaskClient):
             StaleDataError: If it does not answer.
         """
         request = reset_to_request(start.task, start.seed, start.initial_state)
-        call = self._resets.call_async(request)
-        self._spin_until(call.done, self._patience_s, 'the body does not reset')
-        response = call.result()
+        response = self._ask(ResetEpisode, topics.RESET_EPISODE, request)
         if not response.accepted:
             raise SimulationError(f'reset_episode: {response.message}')
         number = int(response.episode)
@@ -115,18 +118,27 @@ class EvaluationClient(TaskClient):
         self._watch()
 
     def switch(self, node: str, is_on: bool) -> None:
-        """Activate or deactivate a policy node.
+        """Activate or deactivate a policy node, unless it is so already.
 
         Raises:
             StaleDataError: If it is not there.
         """
-        if node not in self._switches:
-            self._switches[node] = self._node.create_client(ChangeState, f'{node}/change_state')
-        client = self._switches[node]
-        self._spin_until(client.service_is_ready, self._patience_s, f'no node {node}')
-        wanted = Transition.TRANSITION_ACTIVATE if is_on else Transition.TRANSITION_DEACTIVATE
-        call = client.call_async(ChangeState.Request(transition=Transition(id=wanted)))
-        self._spin_until(call.done, self._patience_s, f'{node} does not change its state')
+        state = self._ask(GetState, f'{node}/get_state', GetState.Request())
+        before, change = _SWITCHES[is_on]
+        if state.current_state.id == before:
+            request = ChangeState.Request(transition=Transition(id=change))
+            self._ask(ChangeState, f'{node}/change_state', request)
+
+    def _ask(self, kind: Any, service: str, request: Any) -> Any:
+        """Call a service and return its answer."""
+        if service not in self._services:
+            self._services[service] = self._node.create_client(kind, service)
+        client = self._services[service]
+        limit_s = self._patience_s
+        self._spin_until(client.service_is_ready, limit_s, f'nobody serves `{service}`')
+        call = client.call_async(request)
+        self._spin_until(call.done, limit_s, f'`{service}` does not answer')
+        return call.result()
 
     def _settle_truth(self, number: int) -> None:
         """Hear the first truth of an episode, where the body tells any."""
