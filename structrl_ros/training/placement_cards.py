@@ -123,7 +123,7 @@ def _thing(thing: Placement) -> JsonObject:
     return {
         'name': thing.name,
         'is_fixed': thing.is_fixed,
-        'position_m': [round(float(v), 4) for v in thing.position],
+        'position_m': [round(float(v), 3) + 0.0 for v in thing.position],
         'quat_xyzw': [round(float(v), 5) for v in thing.quat_xyzw],
         'turn_deg': round(thing.turn_deg, 1),
         'tilt_deg': round(thing.tilt_deg, 1),
