@@ -9,10 +9,12 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from structrl_ros.cli.bag_check import check
 from structrl_ros.cli.compare_bags import mismatch
 
 bag = typer.Typer(no_args_is_help=True, help='Look into recordings, and finish those cut short.')
 bag.command()(mismatch)
+bag.command()(check)
 console = Console(soft_wrap=True)
 
 BagFolder = Annotated[Path, typer.Argument(help='Folder of a bag, as runs/<time>/bag.')]

@@ -28,6 +28,7 @@ from structrl_ros.nodes.parameters import declare
 from structrl_ros.nodes.replay_gate import ReplayGate
 from structrl_ros.nodes.spinning import run_node
 from structrl_ros.params.replayer import ReplayerParameters
+from structrl_ros.recording.bag_inspection import wrong_hashes
 from structrl_ros.recording.bag_reader import BagReader
 from structrl_ros.recording.bag_reader import RawMessage
 from structrl_ros.recording.playback import Playback
@@ -199,9 +200,11 @@ def played_topics(reader: BagReader, play: str) -> dict[str, str]:
     """Return name in the bag -> topic of the contract, of what is to be played.
 
     Raises:
-        BagError: If a topic was recorded with another type than the contract's.
+        BagError: If a topic was recorded with another type than the contract's, or another
+            version of it.
     """
     found = {}
+    hashes = wrong_hashes(reader)
     for name, summary in reader.topics.items():
         topic = contract_topic(name)
         if topic is None or topic in _LEFT_OUT[play] or topic == topics.DIAGNOSTICS:
@@ -209,6 +212,11 @@ def played_topics(reader: BagReader, play: str) -> dict[str, str]:
         if summary.msgtype != type_name(topic):
             raise BagError(
                 f'{name} in {reader.path} is {summary.msgtype}; allowed: {type_name(topic)}'
+            )
+        if summary.msgtype in hashes:
+            raise BagError(
+                f'{name} in {reader.path} is another version of {summary.msgtype}: '
+                f'hash {hashes[summary.msgtype][0]}; allowed: {hashes[summary.msgtype][1]}'
             )
         found[name] = topic
     return found

@@ -80,6 +80,14 @@ def later_part_starts(directory: Path) -> frozenset[int]:
     return frozenset(f['starting_time']['nanoseconds_since_epoch'] for f in files[1:])
 
 
+def listed_files(directory: Path) -> frozenset[str]:
+    """Return the names of the files that metadata.yaml lists; none if it cannot be read."""
+    try:
+        return frozenset(Path(str(p)).name for p in _read(directory)['relative_file_paths'])
+    except (OSError, YAMLError, KeyError, TypeError):
+        return frozenset()
+
+
 def notes_on_topics(directory: Path, prefix: str) -> dict[str, str]:
     """Return the recorder's notes of a kind (`MISSING`, `OFFERED`), by topic; {} if none."""
     notes = all_notes(directory)
@@ -120,6 +128,16 @@ def information(
         'custom_data': None,
         'ros_distro': 'rosbags',
     }
+
+
+def offered_words(connection: Connection) -> tuple[str, ...]:
+    """Return what the publishers of a topic offered, each kind once, in words."""
+    assert isinstance(connection.ext, ConnectionExtRosbag2)
+    words = [
+        f'{qos.reliability.name}, {qos.durability.name}'.replace('_', ' ').lower()
+        for qos in connection.ext.offered_qos_profiles
+    ]
+    return tuple(dict.fromkeys(words))
 
 
 def qos_text(connection: Connection) -> str:

@@ -36,7 +36,9 @@ from structrl_ros.errors import BagError
 from structrl_ros.recording.bag_metadata import MISSING
 from structrl_ros.recording.bag_metadata import later_part_starts
 from structrl_ros.recording.bag_metadata import notes_on_topics
+from structrl_ros.recording.bag_metadata import offered_words
 from structrl_ros.recording.bag_repair import bag_files
+from structrl_ros.recording.bag_repair import is_cut_short
 from structrl_ros.recording.bag_repair import is_torn
 from structrl_ros.recording.mcap_finish import whole_records
 from structrl_ros.recording.message_types import message_types
@@ -65,6 +67,9 @@ class BagReader:
     Attributes:
         topics: Type and count of each topic.
         missing: Messages that were sent and never came to the recorder, by topic.
+        hashes: Hash of each type as metadata.yaml tells it (RIHS01), '' where it does not.
+        offers: Words for each QoS that the publishers of a topic offered.
+        note: Why the bag is read file by file, though it was not cut; '' if it is not.
         is_cut: True if the bag was never closed (SIGKILL, power loss). What lies before the cut
             is read; `bag_repair.repair_bag` finishes the bag for other readers.
     """
@@ -81,14 +86,20 @@ class BagReader:
         self.is_cut = False
         self.topics: dict[str, TopicSummary] = {}
         self.missing: dict[str, int] = {}
+        self.hashes: dict[str, str] = {}
+        self.offers: dict[str, tuple[str, ...]] = {}
+        self.note = ''
+        self._is_by_file = False
         self._definitions: dict[str, tuple[str, str]] = {}
         self._part_starts: frozenset[int] = frozenset()
         self._store: Typestore | None = None
         try:
             self._open_whole()
-        except (ReaderError, FileNotFoundError):
-            self.is_cut = True
-            self._open_cut()
+        except (ReaderError, FileNotFoundError) as error:
+            self._is_by_file = True
+            self.is_cut = is_cut_short(path)
+            self.note = '' if self.is_cut else f'metadata.yaml is not understood: {error}'
+            self._open_by_file()
 
     def raw_messages(self, topics: Collection[str] | None = None) -> Iterator[RawMessage]:
         """Yield the messages of the topics (None: of all), serialised.
@@ -96,7 +107,7 @@ class BagReader:
         Raises:
             BagError: If the bag is damaged inside.
         """
-        if self.is_cut:
+        if self._is_by_file:
             yield from self._scan(topics)
             return
         last: dict[str, bytes] = {}
@@ -124,6 +135,10 @@ class BagReader:
         for raw in self.raw_messages(topics):
             yield raw.topic, raw.msgtype, raw.stamp_ns, self.decode(raw)
 
+    def knows(self, msgtype: str) -> bool:
+        """Tell whether messages of a type can be decoded."""
+        return msgtype in self._types().fielddefs
+
     def decode(self, raw: RawMessage) -> Any:
         """Return an object with the fields of the message; arrays are numpy arrays.
 
@@ -141,6 +156,8 @@ class BagReader:
             ) from error
 
     def _open_whole(self) -> None:
+        if is_cut_short(self.path):
+            raise ReaderError('the last part is not finished')
         with Reader(self.path) as bag:
             for connection in bag.connections:
                 self._add(connection)
@@ -152,6 +169,8 @@ class BagReader:
         known = self.topics.get(connection.topic)
         count = connection.msgcount + (known.count if known else 0)
         self.topics[connection.topic] = TopicSummary(connection.msgtype, count)
+        self.hashes[connection.msgtype] = connection.digest
+        self.offers[connection.topic] = offered_words(connection)
         self._define(connection)
 
     def _define(self, connection: Connection) -> None:
@@ -159,7 +178,7 @@ class BagReader:
             kind = 'idl' if connection.msgdef.format is MessageDefinitionFormat.IDL else 'msg'
             self._definitions[connection.msgtype] = (kind, connection.msgdef.data)
 
-    def _open_cut(self) -> None:
+    def _open_by_file(self) -> None:
         for raw in self._scan(None):
             known = self.topics.get(raw.topic)
             count = 1 + (known.count if known else 0)

@@ -14,6 +14,7 @@ from rosbags.rosbag2.errors import ReaderError
 from structrl_ros.errors import BagError
 from structrl_ros.recording.bag_metadata import PartSummary
 from structrl_ros.recording.bag_metadata import all_notes
+from structrl_ros.recording.bag_metadata import listed_files
 from structrl_ros.recording.bag_metadata import write_metadata
 from structrl_ros.recording.bag_parts import SUFFIXES
 from structrl_ros.recording.bag_parts import Storage
@@ -56,6 +57,19 @@ def is_torn(path: Path) -> bool:
     with path.open('rb') as stream:
         stream.seek(max(0, path.stat().st_size - len(MAGIC)))
         return stream.read() != MAGIC or path.stat().st_size < 2 * len(MAGIC)
+
+
+def is_cut_short(directory: Path) -> bool:
+    """Return whether a bag was never closed: metadata.yaml or the end of a file is missing.
+
+    Raises:
+        BagError: If it is no bag at all.
+    """
+    listed = listed_files(directory)
+    if listed and all((directory / name).suffix == '.zstd' for name in listed):
+        return False  # rosbag2 compresses whole files when it closes them
+    files = bag_files(directory)
+    return not listed or any(f.name not in listed for f in files) or is_torn(files[-1])
 
 
 def repair_bag(directory: Path) -> RepairReport:

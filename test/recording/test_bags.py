@@ -374,6 +374,21 @@ def test_killed_bag_in_parts_is_read_and_repaired(tmp_path, name):
     assert [m.data for m in reader.raw_messages(['/plan'])] == [b'first plan', b'second plan']
 
 
+@pytest.mark.parametrize('name', ['by size', 'compressed', 'sqlite'])
+def test_part_that_metadata_does_not_list_yet_is_read_and_repaired(tmp_path, name):
+    writer = numbered(tmp_path / 'bag', 60, FORMS[name])
+    writer.flush()
+    writer._part.abandon()
+    assert (tmp_path / 'bag/metadata.yaml').exists()
+    reader = BagReader(tmp_path / 'bag')
+    assert reader.is_cut
+    numbers = [int.from_bytes(m.data[:4], 'little') for m in reader.raw_messages(['/noise'])]
+    assert numbers == list(range(60))
+    repair_bag(tmp_path / 'bag')
+    assert not BagReader(tmp_path / 'bag').is_cut
+    assert len(list(BagReader(tmp_path / 'bag').raw_messages(['/noise']))) == 60
+
+
 def test_compression_makes_a_bag_smaller(tmp_path):
     numbered(tmp_path / 'plain', 100, BagFormat()).close()
     numbered(tmp_path / 'small', 100, BagFormat(compression='zstd')).close()
