@@ -17,8 +17,8 @@ from structrl_ros.cli.decompose import decompose
 from structrl_ros.cli.evaluate import evaluate
 from structrl_ros.cli.export import export
 from structrl_ros.cli.export import importer
-from structrl_ros.cli.replay_command import replay
 from structrl_ros.cli.overlay import overlay
+from structrl_ros.cli.replay_command import replay
 from structrl_ros.cli.report import report
 from structrl_ros.cli.train import train
 from structrl_ros.errors import StructRLError
