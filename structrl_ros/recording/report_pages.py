@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any
 
 from jinja2 import ChoiceLoader
@@ -14,12 +16,19 @@ from structrl_ros.recording.report_style import SERIES
 from structrl_ros.recording.report_style import palette_rules
 
 
-def render_page(template: str, *, package: str = 'structrl_ros.recording', **values: Any) -> str:
+def render_page(
+    template: str,
+    *,
+    package: str = 'structrl_ros.recording',
+    filters: Mapping[str, Callable[..., str]] | None = None,
+    **values: Any,
+) -> str:
     """Return the HTML of a page; it needs no network and no other file.
 
     Args:
         template: Name of the template; it extends `report_base.html`.
         package: Where the template lies.
+        filters: More filters of the template, by name.
         values: What the template shows; text is escaped, `Markup` is not.
     """
     environment = Environment(
@@ -34,6 +43,7 @@ def render_page(template: str, *, package: str = 'structrl_ros.recording', **val
     environment.filters.update(
         ms=_milliseconds, seconds=_seconds, number=_number, percent=percent, bounds=_bounds
     )
+    environment.filters.update(filters or {})
     environment.globals.update(palette=Markup(palette_rules()), series=SERIES)
     return environment.get_template(template).render(**values)
 

@@ -15,6 +15,7 @@ from structrl_ros.recording.report_episodes import load_pictures
 from structrl_ros.recording.report_episodes import save_picture
 from structrl_ros.recording.report_evaluation import write_comparison
 from structrl_ros.recording.report_evaluation import write_evaluation
+from structrl_ros.training.experiments.report import write_report as write_learning
 
 CHROMIUM = next(
     (p for n in ('chromium', 'chromium-browser', 'google-chrome') if (p := shutil.which(n))), None
@@ -340,3 +341,11 @@ def test_print_is_light_without_controls_and_with_every_row(page_of_500, browser
     tall = "document.querySelector('.tall')"
     assert browser.value(f'{tall}.clientHeight === {tall}.scrollHeight')
     browser.call('Emulation.setEmulatedMedia', media='', features=[])
+
+
+@pytest.mark.parametrize('width', [360, 1440])
+def test_report_of_learning_fits_and_is_silent(tmp_path, browser, width):
+    results = Path(__file__).parents[2] / 'docs/learning_results.json'
+    page = write_learning(tmp_path, json.loads(results.read_text()))
+    browser.open(page.as_uri(), width, dark=True)
+    check_fits(browser, width, True, 'learning')

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from collections.abc import Sequence
 
+from structrl_ros.recording.report_style import SERIES
+from structrl_ros.recording.report_style import palette_rules
 from structrl_ros.recording.svg import element
 from structrl_ros.recording.svg import polyline
 from structrl_ros.recording.svg import round_ticks
@@ -15,18 +17,11 @@ from structrl_ros.types import JsonObject
 WIDTH = 760.0
 _LEFT, _RIGHT, _TOP, _ROW = 190.0, 26.0, 8.0, 30.0
 _CURVE_HEIGHT = 220.0
-#: Colours that arms are given in turn.
-COLOURS = 8
-
 #: Style of a chart that stands alone, in light and dark; reports have their own.
-STYLE = """
-svg { --card: #ffffff; --ink: #1d2429; --soft: #566069; --line: #dde2e5;
-  --t0: #0d6b74; --t1: #b4621d; --t2: #5a5fb0; --t3: #7d8a1e; --t4: #a13d73; --t5: #2f7fb8;
-  --t6: #8a6a4a; --t7: #4d6a58; background: var(--card); font-family: system-ui, sans-serif; }
-@media (prefers-color-scheme: dark) { svg { --card: #1c2226; --ink: #e4e9ec; --soft: #a2adb5;
-  --line: #323b41; --t0: #6cc4cc; --t1: #eba566; --t2: #a5a9f0; --t3: #c3cf63; --t4: #e590bd;
-  --t5: #7fc0ee; --t6: #cfae8a; --t7: #9dc0aa; } }
-"""
+STYLE = (
+    f'{palette_rules("svg")}'
+    'svg { background: var(--card); font-family: system-ui, sans-serif; }\n'
+)
 
 
 def chart_rules() -> str:
@@ -34,7 +29,7 @@ def chart_rules() -> str:
     colours = ''.join(
         f'.arm{i} .dot {{ fill: var(--t{i}); }} .arm{i} .bar, .arm{i} .curve, .arm{i}.curve '
         f'{{ stroke: var(--t{i}); }}\n'
-        for i in range(COLOURS)
+        for i in range(SERIES)
     )
     return (
         '.chart text { fill: var(--ink); font-size: 12px; }\n'
@@ -87,7 +82,7 @@ def curves_chart(experiment: JsonObject) -> str:
     parts.append(text('iteration', WIDTH - _RIGHT, bottom + 31, 'tick', text_anchor='end'))
     for number, arm in arms:
         points = [(x(float(i)), y(v)) for i, v in enumerate(arm['curve'])]
-        parts.append(titled(polyline(points, f'curve arm{number % COLOURS}'), arm['name']))
+        parts.append(titled(polyline(points, f'curve arm{number % SERIES}'), arm['name']))
     return element(
         'svg',
         *parts,
@@ -158,7 +153,7 @@ def _arm_row(found: JsonObject, number: int, middle: float, x: Callable[[float],
     parts += [element('circle', cx=x(v), cy=middle, r=5.0, class_='dot') for v in found['values']]
     parts.append(_line(x(found['mean']), middle - 9, x(found['mean']), middle + 9, 'mean'))
     seeds = ', '.join(f'{v:.3f}' for v in found['values'])
-    group = element('g', *parts, class_=f'arm{number % COLOURS}')
+    group = element('g', *parts, class_=f'arm{number % SERIES}')
     return titled(group, f'mean {found["mean"]:.3f}; seeds {seeds}')
 
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jinja2 import Environment
-from jinja2 import PackageLoader
-from jinja2 import StrictUndefined
 from markupsafe import Markup
 
 from structrl_ros.models.whole_files import whole_file
-from structrl_ros.training.experiments.charts import COLOURS
+from structrl_ros.recording.report_pages import render_page
 from structrl_ros.training.experiments.charts import chart_rules
 from structrl_ros.training.experiments.charts import curves_chart
 from structrl_ros.training.experiments.charts import overview
@@ -39,20 +36,14 @@ def write_report(folder: Path, document: JsonObject) -> Path:
 
 def render_report(document: JsonObject) -> str:
     """Return the HTML; it needs no network and no other file."""
-    environment = Environment(
-        loader=PackageLoader('structrl_ros.training.experiments', '.'),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(figure=figure, interval=interval)
-    return environment.get_template('report_template.html').render(
+    return render_page(
+        'report_learning.html',
+        package='structrl_ros.training.experiments',
+        filters={'figure': figure, 'interval': interval},
         document=document,
         rules=Markup(chart_rules()),
         seeds_charts={e['name']: Markup(seeds_chart(e)) for e in document['experiments']},
         curves_charts={e['name']: Markup(curves_chart(e)) for e in document['experiments']},
-        colours=COLOURS,
         most_seeds={
             e['name']: max(arm['seeds'] for arm in e['arms']) for e in document['experiments']
         },
