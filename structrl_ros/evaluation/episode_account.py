@@ -73,16 +73,16 @@ class EpisodeAccount:
         return self._end is not None
 
     @property
+    def chunks(self) -> int:
+        """Chunks that the body ran."""
+        return len(self._done)
+
+    @property
     def is_settled(self) -> bool:
         """Whether all that belongs to the newest chunk has come: its reward, the body's end."""
         last = max(self._done, default=0)
         is_last = last > 0 and (self._done[last].terminated or self._done[last].truncated)
         return self._return[0] >= last and (self.has_ended or not is_last)
-
-    @property
-    def is_stopped(self) -> bool:
-        """Whether the body is stopped until somebody resets its safety."""
-        return self._state in _STOPPED
 
     def take(self, value: object) -> None:
         """Take a message; what is of another episode, or of no interest, is left out."""

@@ -93,8 +93,9 @@ class EvaluationResults:
         return summarise(code, self.episodes)
 
     def label(self, code: str) -> str:
-        """Return the name of a policy, its code while it is sealed."""
-        return next((p.name or p.code for p in self.policies if p.code == code), code)
+        """Return the name of a policy, with its code name if it has one; that alone if sealed."""
+        name = next((p.name for p in self.policies if p.code == code), '')
+        return code if name in ('', code) else f'{name} ({code})'
 
     def to_json(self) -> JsonObject:
         """Return the file's document."""

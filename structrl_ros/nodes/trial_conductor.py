@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from structrl_ros.errors import SimulationError
+from structrl_ros.errors import StructRLError
 from structrl_ros.evaluation.episode_account import EpisodeAccount
 from structrl_ros.evaluation.episode_record import EpisodeRecord
 from structrl_ros.evaluation.protocol import REAL_BODY
@@ -24,6 +25,8 @@ from structrl_ros.world_types import EpisodeStart
 _SETTLE_S = 10.0
 #: Attempts at a sentence that the planner refused because it had not seen the new episode yet.
 _ATTEMPTS = 20
+#: What a planner says that still carries out the sentence of the episode before.
+_REFUSED = 'refused the goal'
 _TOO_EARLY = ('the episode has ended', 'the body was reset', 'no body publishes')
 #: Failures of the policy in one episode that are the cause of its end, if the planner ended it.
 _MANY_FAILURES = 3
@@ -74,9 +77,10 @@ class TrialConductor:
             self._account.take(value)
 
     def watch(self) -> None:
-        """End the task that runs when the person has marked it."""
+        """End the task that runs when the person has marked it; not before it has moved."""
         self._look()
-        if self._runs and self._by_mark and self._attendance.is_marked:
+        has_moved = self._account is not None and self._account.chunks > 0
+        if self._runs and has_moved and self._by_mark and self._attendance.is_marked:
             self._runs = False
             raise KeyboardInterrupt
 
@@ -130,11 +134,21 @@ class TrialConductor:
             client.pause(0.1)
 
     def _carry_out(self, instruction: str, client: EvaluationClient) -> Outcome:
-        """Send the sentence; again, as long as the planner has not seen the new episode."""
+        """Send the sentence; again, as long as the planner has not seen the new episode.
+
+        Raises:
+            StructRLError: If the planner refuses the sentence for good.
+        """
         self._runs = True
         try:
-            for _ in range(_ATTEMPTS):
-                outcome = client.execute(instruction, self._protocol.time_limit_s)
+            for attempt in range(_ATTEMPTS):
+                try:
+                    outcome = client.execute(instruction, self._protocol.time_limit_s)
+                except StructRLError as error:
+                    if _REFUSED not in str(error) or attempt == _ATTEMPTS - 1:
+                        raise
+                    client.pause(0.5)
+                    continue
                 is_early = outcome.reason.startswith(_TOO_EARLY)
                 if not is_early or (self._account is not None and self._account.has_ended):
                     break

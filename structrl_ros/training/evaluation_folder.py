@@ -145,11 +145,13 @@ class EvaluationFolder:
         if not self.protocol.blinding:
             return {code: code for code in self.codes}
         sealed = _read(self.path / SEALED)
+        broken = ParameterError(f'{self.path / SEALED} was changed: the seal is broken')
         try:
             names = json.loads(base64.b64decode(sealed['policies']))
-            assert fingerprint_of(names) == self._document['seal']
-        except (AssertionError, KeyError, TypeError, ValueError):
-            raise ParameterError(f'{self.path / SEALED} was changed: the seal is broken') from None
+        except (KeyError, TypeError, ValueError):
+            raise broken from None
+        if fingerprint_of(names) != self._document['seal']:
+            raise broken
         return {code: names[code] for code in self.codes}
 
     def _read_episodes(self) -> None:

@@ -153,7 +153,8 @@ def test_two_policies_take_turns_on_the_twin_as_in_the_process(tmp_path):
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_person_sets_up_and_judges(tmp_path, monkeypatch):
-    text = KINEMATIC.replace('episodes: 2', 'episodes: 1') + 'success: person\n'
+    text = KINEMATIC.replace('two_in_basket, kinematic/', '') + 'success: person\n'
+    text = text.replace('episodes: 2', 'episodes: 3')
     write(tmp_path, text)
     monkeypatch.setenv('ROS_DOMAIN_ID', str(domain(3)))
     run = live(tmp_path, number=3)
@@ -175,6 +176,9 @@ def test_a_person_sets_up_and_judges(tmp_path, monkeypatch):
             assert call_ready('', 20.0) == 'it begins'
             wait(says('mark success or failure'), run, tmp_path)
             assert call_mark(success, '', 20.0).startswith('marked ')
+        wait(says('episode 2'), run, tmp_path)
+        call_ready('', 20.0)
+        wait(lambda: marks(False), run, tmp_path)  # while it runs: this ends it
         assert run.wait(120) == 0, (tmp_path / 'live.log').read_text()
     finally:
         run.kill()
@@ -182,7 +186,16 @@ def test_a_person_sets_up_and_judges(tmp_path, monkeypatch):
     assert [(e.success, e.judged_by, e.cause) for e in episodes] == [
         (True, 'person', ''),
         (False, 'person', 'not_judged'),
+        (False, 'person', 'never_grasped'),
     ]
+    assert (episodes[2].end, episodes[2].reason) == ('gave_up', 'marked by a person')
+
+
+def marks(success):
+    try:
+        return call_mark(success, '', 20.0)
+    except ParameterError:
+        return ''
 
 
 @pytest.fixture
