@@ -10,9 +10,11 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from structrl_ros.cli.export_rerun import export_rerun
 from structrl_ros.errors import ParameterError
 
 export = typer.Typer(no_args_is_help=True, help='Recordings to data sets of other tools.')
+export.command('rerun')(export_rerun)
 importer = typer.Typer(no_args_is_help=True, help='Data sets of other tools to recordings.')
 console = Console(soft_wrap=True)
 

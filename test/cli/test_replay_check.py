@@ -28,7 +28,8 @@ RUNS = {
     'twin': ['--body', 'twin', '--lockstep'],
     'twin in real time': ['--body', 'twin'],
     'tabletop': ['--body', 'tabletop', '--lockstep'],
-    'libero': ['--body', 'libero', '--task', 'goal/0', '--lockstep'],
+    'libero': ['--body', 'libero', '--task', 'spatial/0', '--lockstep'],
+    'franka-sim in real time': ['--body', 'franka-sim'],
 }
 SLOW = [pytest.mark.slow, pytest.mark.timeout(900)]
 MARKS = {
@@ -37,6 +38,7 @@ MARKS = {
     'twin in real time': SLOW,
     'tabletop': [*SLOW, pytest.mark.sim],
     'libero': [*SLOW, pytest.mark.sim],
+    'franka-sim in real time': [pytest.mark.hardware_sim, pytest.mark.timeout(900)],
 }
 
 
