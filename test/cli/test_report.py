@@ -20,7 +20,7 @@ def run(*words):
 def write_results(folder, name, wins, protocol='p'):
     episode = EpisodeRecord(
         number=0,
-        code='A',
+        code=name,
         task='pour',
         seed=0,
         initial_state=0,
@@ -47,7 +47,7 @@ def write_results(folder, name, wins, protocol='p'):
         body='twin',
         success_rule='truth',
         planned=6,
-        policies=(EvaluatedPolicy(code='A', name=name),),
+        policies=(EvaluatedPolicy(code=name, name=name),),
         episodes=tuple(
             replace(
                 episode,

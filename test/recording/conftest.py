@@ -358,7 +358,7 @@ def made_up_results(label, tasks=4, each=25, seed=0, skill=0.6):
         episodes.append(
             EpisodeRecord(
                 number=number,
-                code='A',
+                code=label,
                 task=f'task_{number // each}',
                 seed=number % each,
                 initial_state=number % 5,
@@ -385,7 +385,7 @@ def made_up_results(label, tasks=4, each=25, seed=0, skill=0.6):
         body='twin',
         success_rule='truth',
         planned=tasks * each,
-        policies=(EvaluatedPolicy(code='A', name=label, fingerprint='feed'),),
+        policies=(EvaluatedPolicy(code=label, name=label, fingerprint='feed'),),
         episodes=tuple(episodes),
         details={'title': 'a & b'},
     )

@@ -74,10 +74,10 @@ def test_two_policies_of_one_evaluation_are_compared(make_results):
     others = make_results('two', seed=3).episodes
     both = replace(
         results,
-        policies=(*results.policies, EvaluatedPolicy(code='B', name='two')),
+        policies=(*results.policies, EvaluatedPolicy(code='two', name='two')),
         episodes=(
             *results.episodes,
-            *(replace(e, code='B', number=100 + e.number) for e in others),
+            *(replace(e, number=100 + e.number) for e in others),
         ),
     )
     page = render_comparison(both)

@@ -1,14 +1,13 @@
 """The report in headless Chromium: no console error, no network, no overflow, light and dark."""
 
-import base64
 import json
 import os
-import shutil
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
+from chromium import CHROMIUM
+from chromium import Browser
 
 from structrl_ros.recording.report import write_report
 from structrl_ros.recording.report_episodes import load_pictures
@@ -17,160 +16,10 @@ from structrl_ros.recording.report_evaluation import write_comparison
 from structrl_ros.recording.report_evaluation import write_evaluation
 from structrl_ros.training.experiments.report import write_report as write_learning
 
-CHROMIUM = next(
-    (p for n in ('chromium', 'chromium-browser', 'google-chrome') if (p := shutil.which(n))), None
-)
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason='Chromium is not installed'),
 ]
-
-
-class Browser:
-    """Speaks the DevTools protocol over two pipes."""
-
-    def __init__(self, profile):
-        to_child, self._out = os.pipe()
-        self._in, from_child = os.pipe()
-
-        def place_pipes():
-            # Chromium reads from descriptor 3 and writes to 4; high numbers first: no clash.
-            os.dup2(to_child, 103)
-            os.dup2(from_child, 104)
-            os.dup2(103, 3)
-            os.dup2(104, 4)
-
-        command = [
-            CHROMIUM,
-            '--headless=new',
-            '--hide-scrollbars',
-            '--no-sandbox',
-            '--disable-gpu',
-            '--disable-dev-shm-usage',
-            '--remote-debugging-pipe',
-            f'--user-data-dir={profile}',
-        ]
-        environment = {k: v for k, v in os.environ.items() if k != 'LD_LIBRARY_PATH'}
-        self._process = subprocess.Popen(
-            command,
-            preexec_fn=place_pipes,
-            close_fds=False,
-            env=environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        os.close(to_child)
-        os.close(from_child)
-        self._rest = b''
-        self._number = 0
-        self._session = None
-        self.events = []
-        target = self.call('Target.createTarget', url='about:blank')['targetId']
-        self._session = self.call('Target.attachToTarget', targetId=target, flatten=True)[
-            'sessionId'
-        ]
-        for domain in ('Page', 'Runtime', 'Log', 'Network'):
-            self.call(f'{domain}.enable')
-
-    def cpu_s(self):
-        """Return the CPU seconds of all processes of the browser."""
-        session, self._session = self._session, None
-        found = self.call('SystemInfo.getProcessInfo')['processInfo']
-        self._session = session
-        return sum(process['cpuTime'] for process in found)
-
-    def call(self, method, **params):
-        self._number += 1
-        message = {'id': self._number, 'method': method, 'params': params}
-        if self._session:
-            message['sessionId'] = self._session
-        os.write(self._out, json.dumps(message).encode() + b'\0')
-        while True:
-            answer = self._receive()
-            if answer.get('id') == self._number:
-                assert 'error' not in answer, answer
-                return answer['result']
-            self.events.append(answer)
-
-    def open(self, url, width, *, dark):
-        self.events.clear()
-        self.call(
-            'Emulation.setDeviceMetricsOverride',
-            width=width,
-            height=900,
-            deviceScaleFactor=1,
-            mobile=False,
-        )
-        scheme = {'name': 'prefers-color-scheme', 'value': 'dark' if dark else 'light'}
-        self.call('Emulation.setEmulatedMedia', features=[scheme])
-        self.call('Page.navigate', url=url)
-        while not any(e['method'] == 'Page.loadEventFired' for e in self.events):
-            self.events.append(self._receive())
-
-    def value(self, expression):
-        answer = self.call('Runtime.evaluate', expression=expression, returnByValue=True)
-        assert 'exceptionDetails' not in answer, answer
-        return answer['result'].get('value')
-
-    def wait(self, condition, seconds=60.0):
-        """Wait until an expression is true."""
-        expression = (
-            f'new Promise((done) => {{ const end = Date.now() + {seconds * 1000};'
-            f' const look = () => ({condition}) ? done(true) : Date.now() > end ? done(false)'
-            ' : setTimeout(look, 20); look(); })'
-        )
-        answer = self.call(
-            'Runtime.evaluate', expression=expression, awaitPromise=True, returnByValue=True
-        )
-        assert answer['result'].get('value') is True, condition
-
-    def click(self, name):
-        """Click the element of an id as a person does, so that the page may play media."""
-        x, y = self.value(
-            f"(() => {{ const e = document.getElementById('{name}'); e.scrollIntoView();"
-            ' const b = e.getBoundingClientRect();'
-            ' return [b.x + b.width / 2, b.y + b.height / 2]; })()'
-        )
-        for kind in ('mousePressed', 'mouseReleased'):
-            self.call('Input.dispatchMouseEvent', type=kind, x=x, y=y, button='left', clickCount=1)
-
-    def press(self, key):
-        """Press and release a key."""
-        for kind in ('keyDown', 'keyUp'):
-            self.call('Input.dispatchKeyEvent', type=kind, key=key, code=key)
-
-    def screenshot(self, path):
-        size = self.call('Page.getLayoutMetrics')['cssContentSize']
-        shot = self.call(
-            'Page.captureScreenshot', captureBeyondViewport=True, clip={**size, 'scale': 1}
-        )
-        Path(path).write_bytes(base64.b64decode(shot['data']))
-
-    def complaints(self):
-        bad = ('Runtime.exceptionThrown', 'Log.entryAdded', 'Runtime.consoleAPICalled')
-        return [e for e in self.events if e.get('method') in bad]
-
-    def requests(self):
-        return [
-            e['params']['request']['url']
-            for e in self.events
-            if e.get('method') == 'Network.requestWillBeSent'
-            and not e['params']['request']['url'].startswith(('data:', 'file:'))
-        ]
-
-    def close(self):
-        os.write(self._out, json.dumps({'id': 0, 'method': 'Browser.close'}).encode() + b'\0')
-        os.close(self._out)
-        self._process.wait(timeout=20)
-        os.close(self._in)
-
-    def _receive(self):
-        while b'\0' not in self._rest:
-            data = os.read(self._in, 1 << 20)
-            assert data, 'Chromium has ended'
-            self._rest += data
-        message, _, self._rest = self._rest.partition(b'\0')
-        return json.loads(message)
 
 
 @pytest.fixture(scope='module')
@@ -178,6 +27,25 @@ def browser(tmp_path_factory):
     browser = Browser(tmp_path_factory.mktemp('profile'))
     yield browser
     browser.close()
+
+
+def cpu_s(browser):
+    """Return the CPU seconds of all processes of the browser."""
+    session, browser._session = browser._session, None
+    found = browser.call('SystemInfo.getProcessInfo')['processInfo']
+    browser._session = session
+    return sum(process['cpuTime'] for process in found)
+
+
+def click(browser, name):
+    """Click the element of an id as a person does, so that the page may play media."""
+    x, y = browser.value(
+        f"(() => {{ const e = document.getElementById('{name}'); e.scrollIntoView();"
+        ' const b = e.getBoundingClientRect();'
+        ' return [b.x + b.width / 2, b.y + b.height / 2]; })()'
+    )
+    for kind in ('mousePressed', 'mouseReleased'):
+        browser.call('Input.dispatchMouseEvent', type=kind, x=x, y=y, button='left', clickCount=1)
 
 
 def check_fits(browser, width, dark, name):
@@ -212,7 +80,7 @@ def test_videos_of_all_cameras_play(tmp_path, synthetic_run, browser):
     assert videos[0][1] == pytest.approx(9.6, abs=0.5)
     assert browser.value("document.getElementById('play').textContent") == 'Play'
     browser.value("document.getElementById('speed').value = '4' || 0")
-    browser.click('play')
+    click(browser, 'play')
     browser.wait("document.querySelector('video').ended")
     shown = browser.value(
         "document.querySelector('video').getVideoPlaybackQuality().totalVideoFrames"
@@ -246,7 +114,7 @@ def test_every_control_can_be_reached_by_keyboard(tmp_path, synthetic_run, brows
         '.filter((e) => e.checkVisibility()))).size'
     )
     for _ in range(wanted):
-        browser.press('Tab')
+        browser.press('Tab', 'Tab', 9)
         browser.value('window.wanted.delete(document.activeElement)')
     left = browser.value('[...window.wanted].map((e) => e.outerHTML.slice(0, 80))')
     assert wanted > 30
@@ -285,10 +153,10 @@ def test_evaluation_fits_and_is_silent(tmp_path, make_results, browser, width):
 def test_500_pairs_of_episodes_open_in_2_s_of_cpu_time(page_of_500, browser):
     spent = []
     for _ in range(3):  # other processes of a busy machine cost CPU time, too: the best counts
-        before = browser.cpu_s()
+        before = cpu_s(browser)
         browser.open(page_of_500.as_uri(), 1440, dark=False)
         browser.wait('document.readyState === "complete" && document.body.offsetHeight > 0')
-        spent.append(browser.cpu_s() - before)
+        spent.append(cpu_s(browser) - before)
     assert browser.value("document.querySelectorAll('#episodes tbody tr').length") == 500
     assert browser.value("document.querySelectorAll('#episodes img').length") == 1000
     assert browser.value("document.querySelectorAll('#episodes img[src]').length") < 100
