@@ -14,6 +14,7 @@ from typing import TypeVar
 from structrl_ros.console import pages
 from structrl_ros.console.history import Cursor
 from structrl_ros.console.history import History
+from structrl_ros.types import ROLES
 from structrl_ros.types import ActionChunk
 from structrl_ros.types import Episode
 from structrl_ros.types import Intervention
@@ -101,9 +102,13 @@ class LiveState:
     def look_around(
         self, present: Mapping[str, bool], reasons: Mapping[str, str], roles: Sequence[str]
     ) -> None:
-        """Take which parts of a graph are there, why actions cannot be done, and the cameras."""
-        seen = (dict(present), dict(reasons), tuple(roles))
+        """Take which parts of a graph are there, why actions cannot be done, and the cameras.
+
+        A camera that was there once stays: its last picture is shown with its age.
+        """
         with self._lock:
+            known = tuple(role for role in ROLES if role in roles or role in self._roles)
+            seen = (dict(present), dict(reasons), known)
             if seen != (self._present, self._reasons, self._roles):
                 self._present, self._reasons, self._roles = seen
                 self._version += 1

@@ -183,6 +183,12 @@ def test_a_body_that_falls_silent_is_told_with_its_age_and_one_that_is_gone_is_t
     assert 'has gone' in graph['text']
 
 
+def test_a_camera_that_has_gone_stays_so_that_its_last_picture_is_shown_as_old(state):
+    state.look_around({'body': True}, {}, ('left_wrist', 'head'))
+    state.look_around({'body': False}, {}, ())
+    assert document(state)['roles'] == ('head', 'left_wrist')
+
+
 def test_everything_has_its_age(state, clock):
     state.take(PLAN)
     state.take_health('sim_node: body', 1, 'slow')

@@ -108,7 +108,7 @@ class Browser:
         end = time.monotonic() + limit_s
         while not (value := self.value(expression)):
             assert time.monotonic() < end, f'{expression} is {value!r} after {limit_s} s'
-            time.sleep(0.05)
+            time.sleep(0.1)
         return value
 
     def press(self, key, code, number):
