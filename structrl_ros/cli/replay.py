@@ -23,7 +23,6 @@ from structrl_ros.params.tracker import TrackerParameters
 from structrl_ros.recording.comparison import Comparison
 from structrl_ros.recording.ledger import recorded_settings
 from structrl_ros.recording.recomputation import compare
-from structrl_ros.recording.recomputation import what_if
 from structrl_ros.recording.run_events import read_events
 from structrl_ros.subtasks.tracker import TrackerSettings
 
@@ -54,33 +53,6 @@ def check_replay(path: Path, console: Console) -> int:
         table.add_row(*_row(result))
     console.print(table)
     return 1 if any(r.difference for r in results) else 0
-
-
-def try_replay(path: Path, changes: Sequence[str], console: Console) -> int:
-    """Print what the episodes of a bag would have earned with other settings of the tracker.
-
-    Args:
-        path: Of the bag or its run.
-        changes: `beta:=1.0` and the like, fields of `TrackerParameters`.
-        console: Where to print.
-
-    Raises:
-        ParameterError: If a setting is unknown or not allowed.
-        BagError: If there is no bag or it breaks the contract.
-    """
-    events = read_events(bag_folder(path))
-    settings = changed_settings(recorded_settings(events) or TrackerSettings(), changes)
-    table = Table('episode')
-    for column in ('recorded return', 'computed return', 'difference'):
-        table.add_column(column, justify='right')
-    table.add_column('payments')
-    for entry in what_if(events, settings):
-        paid = ', '.join(f'{name} {value:.3f}' for name, value in entry.payments)
-        difference = entry.computed - entry.recorded
-        figures = (entry.recorded, entry.computed, difference)
-        table.add_row(str(entry.episode), *(f'{f:.6f}' for f in figures), paid or '-')
-    console.print(table)
-    return 0
 
 
 def changed_settings(settings: TrackerSettings, changes: Sequence[str]) -> TrackerSettings:

@@ -24,6 +24,12 @@ def replay(
         list[str] | None,
         typer.Option(metavar='KEY:=VALUE', help='Pay by another setting and compare; no ROS.'),
     ] = None,
+    monitor: Annotated[
+        str, typer.Option(help='Ask another monitor on the recording, and compare; no ROS.')
+    ] = '',
+    plot: Annotated[
+        Path | None, typer.Option(help='Draw the what-if into this .svg, .png or .pdf.')
+    ] = None,
     brain: Annotated[
         bool,
         typer.Option('--brain', help='Have planner, monitor, policy and tracker work on it.'),
@@ -35,13 +41,14 @@ def replay(
     """
     from structrl_ros.cli.replay import check_replay
     from structrl_ros.cli.replay import play_replay
-    from structrl_ros.cli.replay import try_replay
     from structrl_ros.cli.replay_brain import play_to_brain
+    from structrl_ros.cli.replay_what_if import try_replay
     from structrl_ros.cli.up import parse_assignments
 
     if check:
         raise typer.Exit(check_replay(recording, console))
-    if what_if:
-        raise typer.Exit(try_replay(recording, what_if, console))
+    if what_if or monitor or plot:
+        changes = what_if or []
+        raise typer.Exit(try_replay(recording, changes, console, monitor=monitor, plot=plot))
     play = play_to_brain if brain else play_replay
     raise typer.Exit(play(recording, parse_assignments(assignments or []), console))

@@ -31,12 +31,26 @@ from structrl_ros.types import Verdict
 
 @dataclass(frozen=True, slots=True)
 class EpisodeReturn:
-    """What an episode earned as recorded, and with the settings that are tried."""
+    """What an episode earned as recorded, and with what is tried, by chunks."""
 
     episode: int
-    recorded: float
-    computed: float
-    payments: tuple[tuple[str, float], ...]
+    recorded_rewards: tuple[Reward, ...]
+    computed_rewards: tuple[Reward, ...]
+
+    @property
+    def recorded(self) -> float:
+        """Return as recorded, 0 if no reward was."""
+        return self.recorded_rewards[-1].episode_return if self.recorded_rewards else 0.0
+
+    @property
+    def computed(self) -> float:
+        """Return with what is tried."""
+        return self.computed_rewards[-1].episode_return
+
+    @property
+    def payments(self) -> tuple[tuple[str, float], ...]:
+        """Names and values of what is paid for, in order."""
+        return tuple(term for reward in self.computed_rewards for term in reward.terms)
 
 
 def compare(events: RunEvents, settings: TrackerSettings | None = None) -> tuple[Comparison, ...]:
@@ -96,15 +110,12 @@ def what_if(events: RunEvents, settings: TrackerSettings) -> tuple[EpisodeReturn
     for output in run_tracker(events, settings):
         if isinstance(output, Reward):
             computed.setdefault(output.episode, []).append(output)
-    recorded = {r.episode: r.episode_return for r in events.of(Reward)}
+    recorded: dict[int, list[Reward]] = {}
+    for reward in events.of(Reward):
+        recorded.setdefault(reward.episode, []).append(reward)
     return tuple(
-        EpisodeReturn(
-            episode,
-            recorded.get(episode, 0.0),
-            pages[-1].episode_return,
-            tuple(term for page in pages for term in page.terms),
-        )
-        for episode, pages in computed.items()
+        EpisodeReturn(episode, tuple(recorded.get(episode, ())), tuple(rewards))
+        for episode, rewards in computed.items()
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
 from collections import Counter
 from collections.abc import Sequence
 
@@ -12,6 +11,7 @@ from structrl_ros.recording.comparison import Comparison
 from structrl_ros.recording.comparison import with_reasons
 from structrl_ros.recording.run_events import Arrival
 from structrl_ros.recording.run_events import RunEvents
+from structrl_ros.recording.seen_predicates import SeenPredicates
 from structrl_ros.subtasks.predicate_monitor import PredicateMonitor
 from structrl_ros.types import Observation
 from structrl_ros.types import Plan
@@ -44,11 +44,8 @@ class _Body:
     """What one body published: its plans and predicates, in the order of their stamps."""
 
     def __init__(self, arrivals: Sequence[Arrival], *, lockstep: bool) -> None:
-        self._lockstep = lockstep
         self._plans = [a.value for a in arrivals if isinstance(a.value, Plan)]
-        found = [a.value for a in arrivals if isinstance(a.value, Predicates)]
-        self._predicates = sorted(found, key=lambda p: p.stamp_ns)
-        self._stamps = [p.stamp_ns for p in self._predicates]
+        self._predicates = SeenPredicates(arrivals, lockstep=lockstep)
         self._monitor = PredicateMonitor()
         self._followed: Plan | None = None
 
@@ -61,7 +58,7 @@ class _Body:
         plan = self._plan_of(verdict)
         if plan is None:
             return 'without a recorded plan', ''
-        seen = self._seen(verdict.stamp_ns)
+        seen = self._predicates.at(verdict.stamp_ns)
         if not seen:
             return 'without recorded predicates', ''
         if plan is not self._followed:
@@ -81,14 +78,6 @@ class _Body:
     def _ask(self, plan: Plan, verdict: Verdict, predicates: Predicates) -> bool:
         now = Observation(verdict.stamp_ns, predicates.episode, predicates=predicates)
         return self._monitor.verify(plan.subtasks[verdict.index], now, now).done
-
-    def _seen(self, stamp_ns: int) -> list[Predicates]:
-        """Return what the monitor can have looked at, the likeliest first."""
-        if self._lockstep:
-            place = bisect.bisect_left(self._stamps, stamp_ns)
-            return self._predicates[place : place + 1]
-        place = bisect.bisect_right(self._stamps, stamp_ns)
-        return self._predicates[max(0, place - 2) : place][::-1]
 
     def _plan_of(self, verdict: Verdict) -> Plan | None:
         found = None
