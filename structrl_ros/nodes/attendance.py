@@ -10,13 +10,14 @@ from std_srvs.srv import SetBool
 from std_srvs.srv import Trigger
 
 from structrl_ros.evaluation.protocol import PlannedStart
+from structrl_ros.wire import topics
 
 #: What may be waited for.
 PLACEMENT, MARK, NOTHING = 'placement', 'mark', ''
 
 
 class Attendance:
-    """Services `~/ready` and `~/mark`; asked from the thread that plays."""
+    """Services `~/ready` and `mark_episode`; asked from the thread that plays."""
 
     def __init__(self, node: Node) -> None:
         """Offer the services."""
@@ -28,7 +29,7 @@ class Attendance:
         self._takes_marks = False
         self._mark: bool | None = None
         node.create_service(Trigger, '~/ready', self._on_ready)
-        node.create_service(SetBool, '~/mark', self._on_mark)
+        node.create_service(SetBool, topics.MARK_EPISODE, self._on_mark)
 
     @property
     def waiting(self) -> tuple[str, str]:

@@ -34,7 +34,7 @@ def call_ready(namespace: str, limit_s: float) -> str:
         StaleDataError: If no evaluation runs.
         ParameterError: If it does not wait for that.
     """
-    return _call(Trigger, 'ready', Trigger.Request(), namespace, limit_s)
+    return _call(Trigger, 'evaluator_node/ready', Trigger.Request(), namespace, limit_s)
 
 
 def call_mark(success: bool, namespace: str, limit_s: float) -> str:
@@ -44,7 +44,7 @@ def call_mark(success: bool, namespace: str, limit_s: float) -> str:
         StaleDataError: If no evaluation runs.
         ParameterError: If it takes no mark now.
     """
-    return _call(SetBool, 'mark', SetBool.Request(data=success), namespace, limit_s)
+    return _call(SetBool, topics.MARK_EPISODE, SetBool.Request(data=success), namespace, limit_s)
 
 
 def hear_status(namespace: str, limit_s: float) -> str:
@@ -69,7 +69,7 @@ def hear_status(namespace: str, limit_s: float) -> str:
 
 def _call(kind: Any, name: str, request: Any, namespace: str, limit_s: float) -> str:
     with _node(namespace) as (node, spin_until):
-        client = node.create_client(kind, f'evaluator_node/{name}')
+        client = node.create_client(kind, name)
         spin_until(client.service_is_ready, limit_s, 'no evaluation runs')
         call = client.call_async(request)
         spin_until(call.done, limit_s, 'the evaluation does not answer')
