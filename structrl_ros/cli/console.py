@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import signal
 from pathlib import Path
 from typing import Annotated
@@ -49,7 +50,9 @@ def console(
     from structrl_ros.console.serving import Place
     from structrl_ros.console.viewers import Viewers
     from structrl_ros.nodes.console_node import ConsoleLink
+    from structrl_ros.params.graph import process_environment
 
+    os.environ.update(process_environment())  # as the graph's nodes have it: room for pictures
     place = Place(host, port, token_file, tuple(allow_host or ()), certificate, key)
     state, shelf = LiveState(), PictureShelf()
     signal.signal(signal.SIGTERM, signal.default_int_handler)

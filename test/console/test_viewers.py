@@ -1,5 +1,6 @@
 """Browsers that are fast, slow, hung or gone: the newest only, and nobody holds up another."""
 
+import contextlib
 import io
 import json
 import struct
@@ -35,7 +36,10 @@ class Page:
     def __init__(self, console):
         url = console.url.replace('http', 'ws', 1) + '/live'
         headers = {'Cookie': console.cookie()}
-        self._socket = connect(url, origin=console.url, additional_headers=headers, proxy=None)
+        self._opened = contextlib.ExitStack()
+        self._socket = self._opened.enter_context(
+            connect(url, origin=console.url, additional_headers=headers, proxy=None)
+        )
 
     def look(self, *roles):
         self._socket.send(json.dumps({'look': roles}))
@@ -59,7 +63,7 @@ class Page:
         self._socket.send(text)
 
     def close(self):
-        self._socket.close()
+        self._opened.close()
 
 
 @pytest.fixture
