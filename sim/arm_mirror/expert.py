@@ -8,6 +8,9 @@ import numpy as np
 
 from structrl_ros.sim.tabletop.arm import ROTATION_RAD
 from structrl_ros.sim.tabletop.arm import TRANSLATION_M
+from structrl_ros.sim.tabletop.expert_policy import ExpertBody
+from structrl_ros.sim.tabletop.experts.motion import OPEN
+from structrl_ros.sim.twin.body import TwinBody
 from structrl_ros.sim.twin.dynamics import FOLLOWING
 from structrl_ros.sim.twin.expert import TwinExpert
 from structrl_ros.sim.twin.state import NOTHING
@@ -31,7 +34,8 @@ class MirrorExpert(TwinExpert):
     """As `TwinExpert`, for an arm whose scene a mirror tells on `privileged/state`.
 
     The twin covers a share of a row in a control period, an arm covers the row, so rows are scaled
-    by that share. What the arm has still to follow of earlier rows is added to where it is.
+    by that share. What the arm has still to follow of earlier rows is added to where it is. The
+    gripper does not lag, so its entries come so many rows later: it closes when the arm is there.
     """
 
     def __init__(self, *, chunk_length: int = 8) -> None:
@@ -40,6 +44,7 @@ class MirrorExpert(TwinExpert):
         self.spec = dataclasses.replace(self.spec, name='mirror_expert')
         self._period_ns = round(1e9 / self.spec.control_rate_hz)
         self._due_ns = 0
+        self._late: Float32 = np.full(LAG_ROWS, OPEN, dtype=np.float32)
         self._rows: Float32 = np.zeros((0, self.spec.action_dimension), dtype=np.float32)
 
     def reset(self, episode: Episode) -> None:
@@ -55,16 +60,23 @@ class MirrorExpert(TwinExpert):
         """
         simulator, committed = observation.simulator, observation.committed
         given = self._rows[:0] if committed is None else committed
+        late = self._late
         if simulator is not None:
-            ahead = _ahead(simulator.state, self._to_follow(observation.stamp_ns))
-            observation = dataclasses.replace(
-                observation,
-                simulator=dataclasses.replace(simulator, state=ahead),
-                committed=_scaled(given, 1.0 / FOLLOWING),
-            )
+            ahead, grip = _ahead(simulator.state, self._to_follow(observation.stamp_ns))
+            late = late if len(given) else np.full(LAG_ROWS, grip, np.float32)
+            rows = _scaled(given, 1.0 / FOLLOWING)
+            rows[:, 6] = np.concatenate([given[:, 6], late])[LAG_ROWS:]
+            simulator = dataclasses.replace(simulator, state=ahead)
+            observation = dataclasses.replace(observation, simulator=simulator, committed=rows)
         actions = _scaled(super().act(observation, subtask, instruction), FOLLOWING)
+        grips = np.concatenate([late, actions[:, 6]])
+        actions[:, 6], self._late = grips[: len(actions)], grips[len(actions) :]
         self._rows, self._due_ns = np.concatenate([given, actions]), observation.stamp_ns
         return actions
+
+    def _make_body(self) -> ExpertBody:
+        """Return a twin in which nothing slips: in a mirror nothing does."""
+        return TwinBody(slip=0.0)
 
     def _next(self, wanted: int) -> Float32:
         """Return the action for the twin's present state, no quicker than an arm follows, (7,)."""
@@ -87,8 +99,8 @@ def _scaled(actions: Float32, share: float) -> Float32:
     return np.asarray(actions * np.array([share] * 6 + [1.0], dtype=np.float32), dtype=np.float32)
 
 
-def _ahead(packed: Float64, way: Float64) -> Float64:
-    """Return the state in which the arm, and what it holds, has come a way of shape (4,)."""
+def _ahead(packed: Float64, way: Float64) -> tuple[Float64, float]:
+    """Return the state in which arm and load have come a way (4,), and the gripper's command."""
     state = empty_state(1)
     state.unpack(0, packed)
     state.tcp[0] += way[:3]
@@ -96,4 +108,4 @@ def _ahead(packed: Float64, way: Float64) -> Float64:
     if state.in_hand[0] != NOTHING:
         state.objects[0, state.in_hand[0]] += way[:3]
         state.object_yaws[0, state.in_hand[0]] += way[3]
-    return state.pack(0)
+    return state.pack(0), float(state.command[0])

@@ -14,6 +14,9 @@ from structrl_ros.control.kinematics import Kinematics
 from structrl_ros.control.robot_description import load_robot
 from structrl_ros.errors import SimulationError
 from structrl_ros.sim.arm_mirror.picture import MirrorPicture
+from structrl_ros.sim.tabletop.experts.motion import CLOSE
+from structrl_ros.sim.tabletop.experts.motion import OPEN
+from structrl_ros.sim.tabletop.experts.pick_and_place import CLOSING
 from structrl_ros.sim.tabletop.geometry import wrap
 from structrl_ros.sim.tabletop.layout import draw_layout
 from structrl_ros.sim.tabletop.task_data import Task
@@ -115,6 +118,7 @@ class ArmMirror:
                 state.in_hand[0] = NOTHING
             opening = max(opening, width)
         state.opening[0] = np.clip(opening / WIDTH, 0.0, 1.0)
+        state.command[0] = CLOSE if state.opening[0] < CLOSING else OPEN
         # Two fingers grip the same after half a turn, and the experts keep within one and a half.
         state.yaw[0] = wrap(state.yaw[0], np.pi)
         fall(state, shown.task)
