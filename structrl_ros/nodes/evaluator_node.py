@@ -25,6 +25,7 @@ from structrl_ros.evaluation.protocol import Protocol
 from structrl_ros.evaluation.protocol import Trial
 from structrl_ros.nodes.attendance import Attendance
 from structrl_ros.nodes.evaluation_client import EvaluationClient
+from structrl_ros.nodes.last_picture import LastPicture
 from structrl_ros.nodes.parameters import declare
 from structrl_ros.nodes.spinning import run_node
 from structrl_ros.nodes.trial_conductor import TrialConductor
@@ -72,6 +73,7 @@ class EvaluatorNode(Node):
         self._now: Trial | None = None
         self._error = ''
         self._attendance = Attendance(self)
+        self._picture = LastPicture(self)
         self._body_clock = RosClock(self)
         health = topics.DIAGNOSTICS
         self._health = self.create_publisher(message_type(health), health, publisher_qos(health))
@@ -117,7 +119,9 @@ class EvaluatorNode(Node):
             client.wait_for_graph()
             while open_ := folder.stand.open:
                 self._now = open_[0]
+                self._picture.forget()
                 record = conductor.play(open_[0], client)
+                self._picture.save(folder.path, record.number)
                 folder.append(record)
                 folder.save_results()
                 word = 'success' if record.success else f'failure: {record.cause}'
