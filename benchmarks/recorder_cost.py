@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,7 @@ class Source:
         from structrl_ros.wire.proprioception_codecs import proprioception_to_messages
         from structrl_ros.wire.qos import message_type
         from structrl_ros.wire.qos import publisher_qos
+        from structrl_ros.wire.qos import subscriber_qos
 
         self.node = rclpy.create_node('source')
         names = [topics.image_topic(role) for role in CAMERAS]
@@ -95,10 +97,41 @@ class Source:
         self.state = {topics.JOINT_STATES: state.joint_states, topics.EE_POSE: state.ee_pose}
         self.cameras = names[: len(CAMERAS)]
         self.sent = 0
+        self.health: dict[str, str] = {}
+        topic = topics.DIAGNOSTICS
+        self.node.create_subscription(message_type(topic), topic, self.note, subscriber_qos(topic))
+
+    def note(self, message: Any) -> None:
+        """Keep what the recorder said last."""
+        from structrl_ros.wire.task_codecs import health_from_message
+
+        for name, _, _, values in health_from_message(message):
+            if name == 'recorder_node: bag':
+                self.health = values
+
+    def wait(self, condition: Callable[[], bool]) -> None:
+        """Spin until a condition holds."""
+        import rclpy
+
+        while not condition():
+            rclpy.spin_once(self.node, timeout_sec=0.1)
 
     def is_heard(self) -> bool:
-        """Return whether every topic has a subscriber."""
-        return all(p.get_subscription_count() for p in self.publishers.values())
+        """Return whether the recorder says that it hears every topic."""
+        return set(self.publishers) <= set(self.health.get('connected', '').split())
+
+    def settle(self) -> None:
+        """Wait until the recorder has written what was under way: nothing but its own words."""
+        before, reports = self.messages(), 0
+        while reports < 2:
+            said = self.health
+            self.wait(lambda said=said: self.health is not said)
+            reports = reports + 1 if self.messages() - before <= 2 else 0
+            before = self.messages()
+
+    def messages(self) -> int:
+        """Return how many messages the recorder says it has."""
+        return int(self.health.get('messages', 0))
 
     def play(self, seconds: float) -> float:
         """Publish for a time and return how late a message was at most, in milliseconds."""
@@ -134,12 +167,11 @@ def record(source: Source, seconds: float, options: tuple[str, ...]) -> Result:
         command += [w for word in words for w in ('-p', word)]
         child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
-            while not source.is_heard():
-                time.sleep(0.05)
-            time.sleep(1.0)  # the recorder matches a little later
+            source.health = {}
+            source.wait(source.is_heard)
             source.sent, began_s = 0, used_s(child.pid)
             late_ms = source.play(seconds)
-            time.sleep(1.0)  # what is under way, and the next flush
+            source.settle()
             cpu_s = used_s(child.pid) - began_s
         finally:
             child.send_signal(signal.SIGINT)
