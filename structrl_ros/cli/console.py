@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import signal
@@ -56,7 +57,8 @@ def console(
     place = Place(host, port, token_file, tuple(allow_host or ()), certificate, key)
     state, shelf = LiveState(), PictureShelf()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with ConsoleLink(state, shelf, namespace=namespace) as link:
+    link = ConsoleLink(state, shelf, namespace=namespace)
+    with contextlib.suppress(KeyboardInterrupt), link:
         server = ConsoleServer(place, link.node.operator, Viewers(state, shelf))
         told = 'the page asks for the token; ' if server.needs_token else ''
         Console(soft_wrap=True).print(
