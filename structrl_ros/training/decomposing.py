@@ -22,9 +22,6 @@ from structrl_ros.subtasks.decomposition import Decomposition
 from structrl_ros.subtasks.decomposition import Demonstration
 from structrl_ros.subtasks.decomposition import Provenance
 from structrl_ros.subtasks.decomposition import measured_durations
-from structrl_ros.subtasks.density import LEVELS
-from structrl_ros.subtasks.density import earlier_stages
-from structrl_ros.subtasks.density import ladder_stages
 from structrl_ros.subtasks.filters import RELAXED
 from structrl_ros.subtasks.filters import Candidate
 from structrl_ros.subtasks.filters import Evidence
@@ -35,6 +32,9 @@ from structrl_ros.subtasks.goal_conjuncts import goal_candidates
 from structrl_ros.subtasks.goal_conjuncts import phrase_of
 from structrl_ros.training.evidence import Counts
 from structrl_ros.training.evidence import gather
+from structrl_ros.training.task_ladder import checkpoint_names
+from structrl_ros.training.task_ladder import own_stages
+from structrl_ros.training.task_ladder import rungs
 from structrl_ros.types import PlanRequest
 from structrl_ros.types import Subtask
 from structrl_ros.types import TaskInfo
@@ -42,8 +42,6 @@ from structrl_ros.world_types import EpisodeStart
 
 #: Bodies whose tasks are data with stages of their own.
 DATA_BODIES = ('tabletop', 'twin')
-#: Level of the ladder that the variant with earlier checkpoints is made of (Table 11).
-EARLIER_LEVEL = '5'
 #: Words that name a source on the command line.
 SOURCE_WORDS = {'data': 'task data', 'rules': 'rule planner', 'goal': 'goal conjuncts'}
 _VARIANTS = {
@@ -111,7 +109,7 @@ class _Known:
         counts, self.request = request.counts, request
         most = max(counts.resets, counts.idle, counts.demonstrations, 1)
         self._starts = _starts(request, most)
-        options = {'checkpoints': _checkpoints(request.task)} if request.density else {}
+        options = {'checkpoints': checkpoint_names(request.task)} if request.density else {}
         self._body = make_body(request.body, **options)
         first = self._starts[0]
         self.info: TaskInfo = self._body.reset(first.task, first.seed, first.initial_state)
@@ -148,7 +146,7 @@ class _Known:
     def candidates(self, source: str) -> list[Candidate]:
         """Return the subtasks of a source before the filters."""
         if source == 'task data':
-            return _given(_task_stages(self.request.task))
+            return _given(own_stages(self.request.task))
         if source == 'goal conjuncts':
             is_long = self.info.task.startswith('long/')
             return goal_candidates(self.goal, self.info.instruction, grasps=not is_long)
@@ -233,13 +231,10 @@ def _demonstrations_of(names: set[str], evidence: Evidence) -> tuple[Demonstrati
 
 
 def _ladder(known: _Known) -> list[Decomposition]:
-    """Return every level but '0', which pays success alone, and the earlier checkpoints."""
-    stages = _task_stages(known.request.task)
-    rungs = {f'density_{level}': ladder_stages(stages, level) for level in LEVELS[1:]}
-    rungs[f'earlier_{EARLIER_LEVEL}'] = earlier_stages(ladder_stages(stages, EARLIER_LEVEL))
+    """Return every rung of the density ladder."""
     return [
         _decomposition(known, 'density ladder', _given(names), variant, RELAXED)
-        for variant, names in rungs.items()
+        for variant, names in rungs(known.request.task).items()
     ]
 
 
@@ -249,17 +244,3 @@ def _given(stages: Sequence[Sequence[str]]) -> list[Candidate]:
         for number, stage in enumerate(stages)
         for name in stage
     ]
-
-
-def _task_stages(task: str) -> tuple[tuple[str, ...], ...]:
-    from structrl_ros.sim.tabletop.task_files import find_task
-
-    return find_task(task).stages
-
-
-def _checkpoints(task: str) -> tuple[str, ...]:
-    """Return every name that a level of the ladder needs."""
-    stages = _task_stages(task)
-    finest = ladder_stages(stages, LEVELS[-1])
-    early = earlier_stages(ladder_stages(stages, EARLIER_LEVEL))
-    return tuple(dict.fromkeys(name for stage in (*finest, *early) for name in stage))
