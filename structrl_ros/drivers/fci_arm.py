@@ -132,14 +132,10 @@ class FciArm:
             ArmError: If the arm did not recover.
         """
         on_period = self._on_period
-        if self._is_lost or not self._child.is_alive:
+        if not self._is_recovered():
             self._reconnect()
-        self._answered.clear()
-        self._child.ask(Ask.RECOVER)
-        if not self._answered.wait(ANSWER_S):
-            raise ArmError(f'{self.name} gave no answer to the recovery within {ANSWER_S:g} s')
-        if self._answer:
-            raise ArmError(f'{self.name} did not recover: {self._answer}')
+            if not self._is_recovered():
+                raise ArmError(f'{self.name} is gone: {self._why or "its process ended"}')
         self._why = ''
         if on_period is not None:
             self.start(on_period)
@@ -152,6 +148,24 @@ class FciArm:
         self._child.end()
         if self._gripper is not None:
             self._gripper.end()
+
+    def _is_recovered(self) -> bool:
+        """Ask for a recovery; return False if the connection is gone, now or meanwhile.
+
+        Raises:
+            ArmError: If the arm refuses, or gives no answer.
+        """
+        self._answered.clear()
+        self._child.ask(Ask.RECOVER)
+        end = time.monotonic() + ANSWER_S
+        while not self._answered.wait(0.02):
+            if self._is_lost or not self._child.is_alive:
+                return False
+            if time.monotonic() > end:
+                raise ArmError(f'{self.name} gave no answer to the recovery within {ANSWER_S:g} s')
+        if self._answer:
+            raise ArmError(f'{self.name} did not recover: {self._answer}')
+        return True
 
     def _reconnect(self) -> None:
         """Begin anew with a controller that was gone: what its gripper said last counts no more.

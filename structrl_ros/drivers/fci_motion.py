@@ -27,6 +27,11 @@ TURNS_KEPT = 40
 PAUSE_S = 0.0012
 #: Seconds between two commands.
 PERIOD_S = 0.001
+#: Velocities that differ by less are one, rad/s: a jerk of 200 rad/s^3.
+SAME_VELOCITY = 1e-4
+#: So often in a row, and a period, an arm that left the stream is followed; then it is stopped.
+#: Each time it coasts, and one that coasts again and again would become faster and faster.
+MOST_RESUMES, RESUMES_A_PERIOD = 10.0, 0.02
 
 
 @dataclass(slots=True)
@@ -76,6 +81,9 @@ class FciMotion:
         self._library = library
         self._velocity = velocity
         self._last: list[float] = []
+        self._last_velocity: list[float] = []
+        self._velocities: list[float] = [0.0] * 7
+        self._resumes_left = MOST_RESUMES
         self._next: Any = None
         self.stream = stream
         self.cadence = Cadence()
@@ -106,7 +114,8 @@ class FciMotion:
             self._note(state, came - began, 0.0, 0, None)
             return True
         gap = max(abs(a - b) for a, b in zip(state.q_d, self._last, strict=True))
-        lost = 0 if gap <= SAME_POSITION else self._catch_up(state)
+        lost = 0 if self._is_on_stream(state, gap) else self._catch_up(state)
+        self._resumes_left = min(MOST_RESUMES, self._resumes_left + RESUMES_A_PERIOD)
         is_last = finish and self.stream.is_still
         self._next.motion_finished = is_last
         answer_s = None
@@ -120,6 +129,23 @@ class FciMotion:
         self._note(state, came - began, gap, lost, answer_s)
         return not is_last
 
+    def _is_on_stream(self, state: Any, gap: float) -> bool:
+        """Return whether the arm took the last command.
+
+        Where velocities are commanded the arm integrates them, in its own way: its position may
+        be off by what it moves in a period.
+        """
+        if gap <= SAME_POSITION:
+            return True
+        if not self._velocity:
+            return False
+        states = zip(state.q_d, state.dq_d, self._last, self._last_velocity, strict=True)
+        return all(
+            abs(velocity - commanded) <= SAME_VELOCITY
+            and abs(position - last) <= SAME_POSITION + PERIOD_S * abs(velocity)
+            for position, velocity, last, commanded in states
+        )
+
     def _send(self) -> None:
         self._control.writeOnce(self._next)
 
@@ -132,7 +158,13 @@ class FciMotion:
         before = self.stream.motion.position
         self._last = before.tolist()
         self.stream.step()
-        self._next = self._command(before)
+        position = self.stream.motion.position
+        if self._velocity:
+            self._last_velocity = self._velocities
+            self._velocities = ((position - before) / PERIOD_S).tolist()
+            self._next = self._library.JointVelocities(self._velocities)
+        else:
+            self._next = self._library.JointPositions(position.tolist())
 
     def _catch_up(self, state: Any) -> int:
         """Make a command that follows on the arm's reference; return how many were lost.
@@ -149,6 +181,9 @@ class FciMotion:
             now = velocity + 0.5 * PERIOD_S * acceleration
             reference = reference + behind * PERIOD_S * (velocity + PERIOD_S * acceleration)
             self.stream.resume(JointMotion(reference, now, acceleration))
+            self._resumes_left -= 1.0
+            if self._resumes_left < 0.0:
+                self.stream.stop()
             self._make_next()
             return -1
         self.stream.step(lost)
@@ -169,12 +204,6 @@ class FciMotion:
             return 0
         moved = round(float((reference[fastest] - self._last[fastest]) / step))
         return max(0, passed - moved - 1)
-
-    def _command(self, before: Float64) -> Any:
-        position = self.stream.motion.position
-        if self._velocity:
-            return self._library.JointVelocities(((position - before) / PERIOD_S).tolist())
-        return self._library.JointPositions(position.tolist())
 
     def _note(
         self, state: Any, waited_s: float, gap: float, lost: int, answer_s: float | None

@@ -154,10 +154,43 @@ class FakeControl:
         self.finished = command.motion_finished
 
 
-LIBRARY = SimpleNamespace(JointPositions=lambda q: SimpleNamespace(q=q, motion_finished=False))
+class FakeVelocityControl:
+    """A controller that integrates velocities by the mean of two, and loses what it is told to."""
+
+    def __init__(self, lose=(), gain=1.0):
+        self.lose, self.gain = set(lose), gain
+        self.cycle = 0
+        self.position = READY.copy()
+        self.velocities = [np.zeros(7), np.zeros(7)]
+        self.sent = None
+
+    def readOnce(self):
+        before, now = self.velocities[-2:]
+        self.velocities.append(2.0 * now - before if self.sent is None else self.sent)
+        self.sent = None
+        self.position = self.position + self.gain * 0.0005 * (self.velocities[-1] + now)
+        self.cycle += 1
+        cycle = self.cycle
+        state = SimpleNamespace(
+            time=SimpleNamespace(to_sec=lambda: 0.001 * cycle),
+            q_d=self.position,
+            dq_d=self.velocities[-1],
+            ddq_d=(self.velocities[-1] - now) / 0.001,
+        )
+        return state, None
+
+    def writeOnce(self, command):
+        if self.cycle not in self.lose:
+            self.sent = np.array(command.dq)
 
 
-def motion_over(control, monkeypatch, cycles, stream=None):
+LIBRARY = SimpleNamespace(
+    JointPositions=lambda q: SimpleNamespace(q=q, motion_finished=False),
+    JointVelocities=lambda dq: SimpleNamespace(dq=dq, motion_finished=False),
+)
+
+
+def motion_over(control, monkeypatch, cycles, stream=None, *, velocity=False):
     """Run a motion with a clock in which each state is waited for 0.9 ms."""
     now = [0.0]
 
@@ -167,7 +200,7 @@ def motion_over(control, monkeypatch, cycles, stream=None):
 
     monkeypatch.setattr('structrl_ros.drivers.fci_motion.time.perf_counter', clock)
     stream = stream or JointStream(STREAM.limits(), waypoint_period_s=0.05)
-    motion = FciMotion(control, LIBRARY, stream, velocity=False)
+    motion = FciMotion(control, LIBRARY, stream, velocity=velocity)
     for cycle in range(cycles):
         motion.turn()
         stream.prepare()
@@ -194,6 +227,37 @@ def test_lost_commands_are_caught_up_with_without_a_jump(monkeypatch):
     assert np.abs(np.diff(positions, 2, axis=0) / 1e-6).max() <= vendor.acceleration.max()
     assert np.abs(np.diff(positions, 3, axis=0) / 1e-9).max() <= vendor.jerk.max()
     assert np.abs(positions[-1] - READY).max() > 0.03
+
+
+def test_velocities_are_the_stream_although_the_arm_integrates_them_its_own_way(monkeypatch):
+    """Its position is off by half of what it moves in a period: no command was lost."""
+    control = FakeVelocityControl()
+    motion = motion_over(control, monkeypatch, 1500, velocity=True)
+    velocities = np.array(control.velocities[2:])
+    limits = STREAM.limits()
+    assert motion.resumed == 0
+    assert np.abs(np.diff(velocities, axis=0) / 0.001).max() <= limits.acceleration.max() * 1.01
+    assert np.abs(control.position - READY).max() > 0.03
+
+
+def test_lost_velocities_are_caught_up_with_without_a_jump(monkeypatch):
+    control = FakeVelocityControl(lose=[*range(300, 303), *range(500, 508), 700])
+    motion = motion_over(control, monkeypatch, 1500, velocity=True)
+    velocities = np.array(control.velocities[2:])
+    vendor = load_robot('fr3').limits
+    assert motion.resumed <= 6
+    assert np.abs(np.diff(velocities, axis=0) / 0.001).max() <= vendor.acceleration.max()
+    assert np.abs(np.diff(velocities, 2, axis=0) / 1e-6).max() <= vendor.jerk.max()
+
+
+def test_arm_that_never_is_where_it_should_be_is_stopped(monkeypatch):
+    """To follow it again and again would be to coast, faster and faster."""
+    control = FakeVelocityControl(gain=0.8)
+    motion = motion_over(control, monkeypatch, 3000, velocity=True)
+    assert motion.resumed > 10
+    speeds = np.abs(np.array(control.velocities)).max(axis=1)
+    assert speeds.max() < 0.5
+    assert speeds[speeds.argmax() :].min() < 0.01, 'it came to rest'
 
 
 def test_motion_ends_only_at_rest(monkeypatch):

@@ -209,7 +209,7 @@ class ArmGraph:
     def all(self, kind):
         return [h for h in list(self.heard) if isinstance(h, kind)]
 
-    def wait(self, true, what, limit=20.0):
+    def wait(self, true, what, limit=60.0):
         end = time.monotonic() + limit
         while not (value := true()):
             if time.monotonic() > end:
@@ -224,7 +224,7 @@ class ArmGraph:
     def is_in(self, state, words=''):
         return self.safety.state is state and words in self.safety.reason
 
-    def wait_for(self, state, words='', limit=20.0):
+    def wait_for(self, state, words='', limit=60.0):
         return self.wait(lambda: self.is_in(state, words), f'{state.name} {words!r}', limit)
 
     def ready(self):
@@ -240,7 +240,7 @@ class ArmGraph:
 
     def keep_moving(self):
         """Send chunks until one is accepted; return when the arm moves."""
-        end = time.monotonic() + 20.0
+        end = time.monotonic() + 60.0
         while not self.is_in(SafetyState.OK):
             assert time.monotonic() < end, self.safety
             self.send()
