@@ -171,10 +171,10 @@ def test_table_of_episodes_sorts_and_filters(page_of_500, browser):
         "(() => { const s = document.querySelectorAll('.choice')[1]; s.value = '=only before';"
         " s.dispatchEvent(new Event('change')); })() || 0"
     )
-    results = browser.value(f'{counts}.map((r) => r.cells[4].textContent)')
+    results = browser.value(f'{counts}.map((r) => r.cells[5].textContent)')
     assert set(results) == {'only before'}
     assert browser.value("document.getElementById('shown').value") == f'{len(results)} of 500'
-    times = f'{counts}.map((r) => +r.cells[7].textContent)'
+    times = f'{counts}.map((r) => +r.cells[8].textContent)'
     sort = "[...document.querySelectorAll('.sort')][7]"
     browser.value(f'{sort}.click() || 0')
     up = browser.value(times)
@@ -186,7 +186,7 @@ def test_table_of_episodes_sorts_and_filters(page_of_500, browser):
         "(() => { const f = document.getElementById('find'); f.value = 'task_7';"
         " f.dispatchEvent(new Event('input')); })() || 0"
     )
-    assert set(browser.value(f'{counts}.map((r) => r.cells[0].textContent)')) == {'task_7'}
+    assert set(browser.value(f'{counts}.map((r) => r.cells[1].textContent)')) == {'task_7'}
     assert browser.complaints() == []
 
 
