@@ -43,7 +43,7 @@ planner_node:
     subtask_timeout_s: 120.0
 policy_node:
   ros__parameters:
-    chunk_length: 16
+    chunk_length: 10
 """
 
 

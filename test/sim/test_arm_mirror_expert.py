@@ -22,7 +22,7 @@ FR3 = load_robot('fr3')
 KINEMATICS = Kinematics(FR3, 'hand')
 SOLVER = InverseKinematics(KINEMATICS, FR3.limits, iterations=20, largest_step=0.3)
 START = np.array([0.0, 0.0, 0.0, -1.57, 0.0, 1.57, 0.785])
-PERIOD_NS, LAG, ROWS, LEAD = 100_000_000, 2, 16, 8
+PERIOD_NS, LAG, ROWS, LEAD = 100_000_000, 2, 10, 5
 
 
 class LaggingArm:
