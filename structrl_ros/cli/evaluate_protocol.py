@@ -86,12 +86,7 @@ def print_report(path: Path, console: Console) -> None:
     """Print the numbers of a folder, made anew from its episodes."""
     from structrl_ros.training.evaluation_folder import EvaluationFolder
 
-    folder = EvaluationFolder(path)
-    try:
-        results = folder.save_results()
-    finally:
-        folder.close()
-    _show(results, console)
+    _show(EvaluationFolder(path, read_only=True).save_results(), console)
 
 
 def print_comparison(

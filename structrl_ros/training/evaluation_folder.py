@@ -15,6 +15,7 @@ import fcntl
 import json
 import os
 import secrets
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -44,10 +45,14 @@ SEALED = 'sealed.json'
 
 
 class EvaluationFolder:
-    """An evaluation that may have begun; one process at a time may hold it."""
+    """An evaluation that may have begun; one process at a time may hold it, any may read it."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
         """Hold a folder that was begun; see `open_evaluation`.
+
+        Args:
+            path: Of the folder.
+            read_only: Look at it alone, also while another process plays.
 
         Raises:
             ParameterError: If it is none, is broken, or another process holds it.
@@ -59,15 +64,11 @@ class EvaluationFolder:
         )
         self.codes: tuple[str, ...] = tuple(self._document['codes'])
         self.trials: tuple[Trial, ...] = schedule(self.protocol, self.codes)
-        self._lock = os.open(path, os.O_RDONLY)
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(self._lock)
-            raise ParameterError(f'evaluation {path} is in use by another process') from None
         self.records: dict[int, EpisodeRecord] = {}
+        self._lock = self._file = -1
+        if not read_only:
+            self._hold()
         self._read_episodes()
-        self._file = os.open(path / EPISODES, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
 
     @property
     def stand(self) -> Stand:
@@ -140,6 +141,16 @@ class EvaluationFolder:
             os.close(self._lock)
             self._lock = -1
 
+    def _hold(self) -> None:
+        self._lock = os.open(self.path, os.O_RDONLY)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._lock)
+            raise ParameterError(f'evaluation {self.path} is in use by another process') from None
+        place = self.path / EPISODES
+        self._file = os.open(place, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+
     def _names(self) -> dict[str, str]:
         """Return code to name of the policy."""
         if not self.protocol.blinding:
@@ -170,7 +181,7 @@ class EvaluationFolder:
             if record.number in self.records:
                 raise ParameterError(f'{place}, line {number}: episode {record.number} again')
             self.records[record.number] = record
-        if len(whole) < len(data):
+        if len(whole) < len(data) and self._file >= 0:
             os.truncate(place, len(whole))
 
 
@@ -190,7 +201,9 @@ def open_evaluation(path: Path, protocol: Protocol) -> EvaluationFolder:
     prints = {p.name: policy_fingerprint(p, protocol.body) for p in protocol.policies}
     if (path / EVALUATION).exists():
         _check_same(path, protocol, prints)
-        return EvaluationFolder(path)
+        folder = EvaluationFolder(path)
+        folder.protocol = replace(folder.protocol, policies=protocol.policies)  # their paths now
+        return folder
     try:
         path.mkdir(parents=True, exist_ok=True)
         is_empty = not [p for p in path.iterdir() if not p.name.startswith('.')]

@@ -68,6 +68,7 @@ def run_evaluation(
             _play(folder, players, on_record)
         finally:
             players.close()
+            folder.save_results()
     return folder.save_results()
 
 

@@ -15,6 +15,7 @@ from structrl_ros.training.evaluated_policy import policy_of_word
 from structrl_ros.training.evaluation_folder import EPISODES
 from structrl_ros.training.evaluation_folder import EVALUATION
 from structrl_ros.training.evaluation_folder import SEALED
+from structrl_ros.training.evaluation_folder import EvaluationFolder
 from structrl_ros.training.evaluation_folder import open_evaluation
 from structrl_ros.training.evaluation_pool import PlayerPool
 from structrl_ros.training.evaluation_run import OnePlayer
@@ -126,8 +127,33 @@ def test_a_second_process_is_refused(tmp_path):
     first = open_evaluation(tmp_path / 'e', PROTOCOL)
     with pytest.raises(ParameterError, match='in use by another process'):
         open_evaluation(tmp_path / 'e', PROTOCOL)
+    assert EvaluationFolder(tmp_path / 'e', read_only=True).results().episodes == ()
     first.close()
     open_evaluation(tmp_path / 'e', PROTOCOL).close()
+
+
+def test_a_reader_leaves_a_line_alone_that_is_being_written(whole, tmp_path):
+    run(tmp_path / 'e')
+    place = tmp_path / 'e' / EPISODES
+    place.write_bytes(place.read_bytes()[:-40])
+    before = place.read_bytes()
+    assert len(EvaluationFolder(tmp_path / 'e', read_only=True).results().episodes) == 4
+    assert place.read_bytes() == before
+
+
+def test_a_checkpoint_may_move_between_two_runs(tmp_path):
+    for name in ('old', 'new'):
+        (tmp_path / name).mkdir()
+        for file in ('config.json', 'policy.safetensors'):
+            (tmp_path / name / file).write_text('the same')
+    for name in ('old', 'new'):
+        choice = PolicyChoice(name='x', policy='checkpoint', checkpoint=str(tmp_path / name))
+        folder = open_evaluation(tmp_path / 'e', dataclasses.replace(PROTOCOL, policies=(choice,)))
+        assert folder.policies() == {'x': choice}
+        folder.close()
+    (tmp_path / 'new' / 'config.json').write_text('changed')
+    with pytest.raises(ParameterError, match="policy 'x' is another one"):
+        open_evaluation(tmp_path / 'e', dataclasses.replace(PROTOCOL, policies=(choice,)))
 
 
 def test_a_folder_with_something_else_is_refused(tmp_path):
