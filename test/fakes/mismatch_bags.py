@@ -35,7 +35,7 @@ TYPES = {
 class World:
     """What is done to the recording; periods are of 50 ms."""
 
-    chunks: int = 40
+    chunks: int = 28
     latency_periods: int = 1
     answer_ms: int = 20
     brightness: float = 0.0
