@@ -26,7 +26,7 @@ FAST := not slow and not hardware and not hardware_sim and not network
 .PHONY: help
 help:
 	@sed -n '/^# make/,/^$$/s/^# \{0,1\}//p' Makefile
-	@echo 'More: install, check, format, test-slow, colcon, bench, licences, clean'
+	@echo 'More: install, check, format, test-slow, colcon, franka-sim, bench, licences, clean'
 
 # --- installation: one stamp a step, so that a second call does nothing twice ---------------
 # LIBERO comes last: pip would complain at every later step of pins that it does not need.
@@ -150,16 +150,33 @@ $(COLCON_VENV)/.stamp: requirements/system.sh requirements/colcon.txt requiremen
 	@touch $@
 
 # A simulated Franka controller: a virtual environment of its own (it pins an old numpy), and the
-# tests that drive it over the real network protocol.
+# tests that drive it over the real network protocol. They are skipped where it is not installed,
+# so that is looked at first: no silence where they did not run.
+FRANKA_SIM_TESTS ?= hardware_sim and not slow
+
 .PHONY: franka-sim
 franka-sim: install $(FRANKA_SIM_VENV)/.stamp
-	@$(BIN)/pytest -m 'hardware_sim and not slow' test/drivers
+	@$(FRANKA_SIM_VENV)/bin/python -c 'import franka_sim' && $(BIN)/python -c 'import pylibfranka' \
+	  || { $(call no_franka_sim,make clean-franka-sim franka-sim); }
+	@$(BIN)/pytest -m '$(FRANKA_SIM_TESTS)' $$(grep -rl --include='test_*.py' mark.hardware_sim test)
 
-$(FRANKA_SIM_VENV)/.stamp: requirements/franka.txt requirements/franka-sim.txt
-	@$(PIP) install -q -r requirements/franka.txt
+$(FRANKA_SIM_VENV)/.stamp: requirements/franka.txt requirements/franka-sim.txt | $(STAMPS)/sensors
+	@echo 'structrl: installing the simulated Franka controller (about 175 MB)'
+	@$(PIP) install -q -r requirements/franka.txt \
+	  || { $(call no_franka_sim,see requirements/franka.txt); }
 	@test -x $(FRANKA_SIM_VENV)/bin/python || $(PYTHON) -m venv $(FRANKA_SIM_VENV)
-	@$(FRANKA_SIM_VENV)/bin/python -m pip install -q -r requirements/franka-sim.txt
+	@$(FRANKA_SIM_VENV)/bin/python -m pip --disable-pip-version-check install -q \
+	  -r requirements/franka-sim.txt \
+	  || { $(call no_franka_sim,see requirements/franka-sim.txt); }
 	@touch $@
+
+define no_franka_sim
+echo 'structrl: no simulated Franka controller, so no test of the driver ran: $(1)' >&2; exit 1
+endef
+
+.PHONY: clean-franka-sim
+clean-franka-sim:
+	@rm -rf $(FRANKA_SIM_VENV)
 
 .PHONY: licences
 licences: install
@@ -168,5 +185,5 @@ licences: install
 .PHONY: clean
 clean:
 	@rm -rf build install log dist .pytest_cache .mypy_cache .ruff_cache .hypothesis \
-	  .import_linter_cache *.egg-info $(VENV) $(COLCON_VENV)
+	  .import_linter_cache *.egg-info $(VENV) $(COLCON_VENV) $(FRANKA_SIM_VENV)
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

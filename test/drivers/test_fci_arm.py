@@ -22,6 +22,7 @@ from chunk_streams import stream_chunks
 from simulated_controllers import OBJECT_M
 from simulated_controllers import PYTHON
 from simulated_controllers import Controller
+from simulated_controllers import needs_real_time
 
 from structrl_ros.cli.doctor import State
 from structrl_ros.cli.doctor_robot import examine_robot
@@ -92,6 +93,7 @@ def sway(arm, seconds):
     return ticks[0], errors[0]
 
 
+@needs_real_time
 def test_random_chunks_run_without_a_reflex(controller, arm):
     """Late, replaced, missing chunks, turns and takeovers, for 20 s of robot time."""
     under_test = ArmUnderTest(arm, STREAM)
@@ -105,6 +107,7 @@ def test_random_chunks_run_without_a_reflex(controller, arm):
     assert not [line for line in controller.violations() if 'motion finished' not in line]
 
 
+@needs_real_time
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_ten_minutes_of_random_chunks_run_without_a_reflex(controller, arm):
@@ -118,6 +121,7 @@ def test_ten_minutes_of_random_chunks_run_without_a_reflex(controller, arm):
     assert not [line for line in controller.violations() if 'motion finished' not in line]
 
 
+@needs_real_time
 @pytest.mark.parametrize('interface', ['joint_position', 'joint_velocity'])
 def test_each_interface_follows_waypoints(controller, interface):
     """With the arm's own joint impedance: the simulated controller has no Cartesian one."""
@@ -186,6 +190,7 @@ def test_kinematics_are_those_of_the_controller(controller):
     assert np.allclose(measured, pose, rtol=0, atol=1e-6), measured - pose
 
 
+@needs_real_time
 def test_reflex_in_mid_chunk_stops_the_policy_and_an_operator_resumes(controller, arm):
     """The process of the arm is frozen for 0.3 s: the arm misses 20 commands and stops."""
     under_test = ArmUnderTest(arm, STREAM)
@@ -221,6 +226,7 @@ def test_reflex_in_mid_chunk_stops_the_policy_and_an_operator_resumes(controller
     assert np.abs(arm.state().reference - place).max() > 0.01
 
 
+@needs_real_time
 def test_driver_that_vanishes_leaves_the_arm_at_rest(controller):
     """The node is killed: the process of the arm brakes, ends the motion and itself."""
     arm = FciArm(settings(controller))
@@ -235,6 +241,7 @@ def test_driver_that_vanishes_leaves_the_arm_at_rest(controller):
     assert 'motion finished' in lines[-1]
 
 
+@needs_real_time
 def test_gripper_closes_on_an_object_and_a_blocked_one_does_not_hold_the_arm(controller):
     arm = FciArm(settings(controller, gripper_timeout_s=1.0))
     try:
@@ -255,6 +262,7 @@ def test_gripper_closes_on_an_object_and_a_blocked_one_does_not_hold_the_arm(con
         arm.close()
 
 
+@needs_real_time
 def test_two_arms_at_two_addresses_move_at_once(controller, tmp_path):
     other = Controller(tmp_path, number=1)
     arms = []
@@ -280,6 +288,7 @@ def test_two_arms_at_two_addresses_move_at_once(controller, tmp_path):
         other.close()
 
 
+@needs_real_time
 def test_controller_killed_in_mid_motion_is_noticed_and_a_new_one_is_taken(tmp_path):
     first = Controller(tmp_path, number=2)
     arm = FciArm(settings(first))

@@ -20,6 +20,7 @@ from arm_harness import ChunkDone  # noqa: E402
 from simulated_controllers import OBJECT_M  # noqa: E402
 from simulated_controllers import PYTHON  # noqa: E402
 from simulated_controllers import Controller  # noqa: E402
+from simulated_controllers import needs_real_time  # noqa: E402
 
 from structrl_ros.control.kinematics import Kinematics  # noqa: E402
 from structrl_ros.control.robot_description import load_robot  # noqa: E402
@@ -29,7 +30,12 @@ from structrl_ros.types import SafetyState  # noqa: E402
 if not PYTHON.exists():
     pytest.skip('no simulated controller: make franka-sim', allow_module_level=True)
 
-pytestmark = [pytest.mark.ros, pytest.mark.hardware_sim, pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.ros,
+    pytest.mark.hardware_sim,
+    pytest.mark.timeout(300),
+    needs_real_time,
+]
 
 KINEMATICS = Kinematics(load_robot('fr3'))
 #: The processes at 1 kHz come first on a busy machine, and nothing here is about the heartbeat.
