@@ -84,7 +84,7 @@ def _entry(steps: _Steps, period_s: float) -> MotionEntry:
     # The step after a seam still has the seam's acceleration in its jerk.
     is_next = np.concatenate([[False], is_seam[:-1]]) & steps.follows
     at_seam = np.fmax(jerk, np.append(np.where(is_next, jerk, np.nan)[1:], np.nan))
-    kept = steps.follows
+    inside = steps.follows & ~is_seam
     seams = tuple(
         SeamEntry(
             t_s=float(steps.t_s[i]),
@@ -95,29 +95,23 @@ def _entry(steps: _Steps, period_s: float) -> MotionEntry:
         )
         for i in np.flatnonzero(is_seam)
     )
-    inside = kept & ~is_seam
     return MotionEntry(
         period_s=period_s,
-        t_s=tuple(steps.t_s[kept].tolist()),
-        acceleration=tuple(acceleration[kept].tolist()),
-        jerk=tuple(_finite(j) for j in jerk[kept]),
+        t_s=tuple(steps.t_s[steps.follows].tolist()),
+        acceleration=tuple(acceleration[steps.follows].tolist()),
+        jerk=tuple(_finite(j) for j in jerk[steps.follows]),
         seams=seams,
         rests=int((steps.is_first & ~steps.follows).sum()) - 1,
         figures=(
-            MotionFigure(
-                'Acceleration',
-                'm/s²',
-                _spread(acceleration[is_seam]),
-                _spread(acceleration[inside]),
-            ),
-            MotionFigure(
-                'Jerk', 'm/s³', _spread(at_seam[is_seam]), _spread(jerk[inside & ~is_next])
-            ),
-            MotionFigure(
-                'Angular acceleration', 'rad/s²', _spread(turn[is_seam]), _spread(turn[inside])
-            ),
+            _figure('Acceleration', 'm/s²', acceleration[is_seam], acceleration[inside]),
+            _figure('Jerk', 'm/s³', at_seam[is_seam], jerk[inside & ~is_next]),
+            _figure('Angular acceleration', 'rad/s²', turn[is_seam], turn[inside]),
         ),
     )
+
+
+def _figure(name: str, unit: str, seams: Float64, inside: Float64) -> MotionFigure:
+    return MotionFigure(name, unit, _spread(seams), _spread(inside))
 
 
 def _differences(values: Float64, follows: NDArray[np.bool_]) -> Float64:

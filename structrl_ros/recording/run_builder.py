@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC
 from datetime import datetime
 from statistics import median
@@ -60,9 +61,7 @@ def build_record(
     end_s = _seconds(end_ns, start_ns)
     rewards = mine.of(Reward)
     others = [n for n in events.episode_numbers() if n != number]
-    chunks, executed = _chunks(mine, start_ns), _executed(mine, start_ns)
-    interventions = takeovers(mine, start_ns, end_s)
-    return RunRecord(
+    record = RunRecord(
         run=run,
         recorded_at=datetime.fromtimestamp(events.first_ns / 1e9, UTC).isoformat('T', 'seconds'),
         wall_s=(events.last_ns - events.first_ns) / 1e9,
@@ -73,8 +72,8 @@ def build_record(
         plans=tuple(_plan(p, start_ns) for p in mine.of(Plan)),
         subtasks=subtask_spans(mine, start_ns),
         verdicts=tuple(_verdict(v, start_ns) for v in mine.of(Verdict)),
-        chunks=chunks,
-        executed=executed,
+        chunks=_chunks(mine, start_ns),
+        executed=_executed(mine, start_ns),
         safety=_safety(events, mine, start_ns, end_ns),
         rewards=tuple(_reward(r, start_ns) for r in rewards),
         episode_return=rewards[-1].episode_return if rewards else 0.0,
@@ -87,7 +86,16 @@ def build_record(
         topics=events.counts,
         bag_is_cut=events.is_cut,
         versions=package_versions(),
-        control=control_spans(executed, chunks, interventions),
+    )
+    return _with_curves(record, mine, start_ns)
+
+
+def _with_curves(record: RunRecord, mine: RunEvents, start_ns: int) -> RunRecord:
+    """Return the record with what runs along its time."""
+    interventions = takeovers(mine, start_ns, record.duration_s)
+    return replace(
+        record,
+        control=control_spans(record.executed, record.chunks, interventions),
         takeovers=interventions,
         done=done_entries(mine, start_ns),
         progress=progress_entries(mine, start_ns),
