@@ -102,6 +102,7 @@ def _bind(host: str, port: int) -> socket.socket:
         bound = socket.socket(found[0], socket.SOCK_STREAM)
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(found[4])
+        bound.listen()  # from now on a browser waits; it is not refused
     except (OSError, OverflowError) as error:
         why = getattr(error, 'strerror', None) or str(error)
         raise ParameterError(f'cannot listen on {host}:{port}: {why}') from None

@@ -162,7 +162,9 @@ def socket_status(console, **headers):
     url = console.url.replace('http', 'ws', 1) + '/live'
     more = {'Cookie': cookie, **headers}
     try:
-        with connect(url, origin=origin, additional_headers=more, proxy=None) as live:
+        with connect(
+            url, origin=origin, additional_headers=more, proxy=None, open_timeout=60
+        ) as live:
             live.recv(timeout=60)
     except InvalidStatus as error:
         return error.response.status_code

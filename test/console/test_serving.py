@@ -50,7 +50,12 @@ def test_with_a_certificate_page_actions_and_feed_are_encrypted(certificate):
         headers = {'Cookie': cookie.partition(';')[0]}
         url = console.url.replace('https', 'wss') + '/live'
         with connect(
-            url, origin=console.url, additional_headers=headers, ssl=context, proxy=None
+            url,
+            origin=console.url,
+            additional_headers=headers,
+            ssl=context,
+            proxy=None,
+            open_timeout=60,
         ) as live:
             assert live.recv(timeout=60)
 

@@ -38,7 +38,9 @@ class Page:
         headers = {'Cookie': console.cookie()}
         self._opened = contextlib.ExitStack()
         self._socket = self._opened.enter_context(
-            connect(url, origin=console.url, additional_headers=headers, proxy=None)
+            connect(
+                url, origin=console.url, additional_headers=headers, proxy=None, open_timeout=60
+            )
         )
 
     def look(self, *roles):

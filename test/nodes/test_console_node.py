@@ -150,7 +150,7 @@ def test_a_takeover_is_shown_and_ended_for_body_and_policy_to_hear(desk, opened)
     opened.append(client)
     taken = Intervention(1, 1, True, 'spacemouse', np.zeros(7, np.float32))
     publisher = client.publishers[topics.INTERVENTION]
-    client.wait(lambda: publisher.get_subscription_count() >= 3, 'body, console, client')
+    client.wait(lambda: publisher.get_subscription_count() >= 3, 'body, console, client', LIMIT_S)
     publisher.publish(intervention_to_message(taken))
     desk.wait(lambda: desk.page['control']['takeover'], 'the takeover')
     desk.wait(lambda: desk.page['reasons']['release_takeover'] == '', 'a button that works')
