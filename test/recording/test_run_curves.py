@@ -1,6 +1,7 @@
 """What runs along a report's time: seams, who is in control, progress, videos."""
 
 import io
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,7 @@ from structrl_ros.recording.film import Picture
 from structrl_ros.recording.film_clip import make_clip
 from structrl_ros.recording.motion_entry import motion_entry
 from structrl_ros.recording.report import render_report
+from structrl_ros.recording.report import write_report
 from structrl_ros.recording.run_builder import build_record
 from structrl_ros.recording.run_curves import ControlSpan
 from structrl_ros.recording.run_events import Arrival
@@ -182,3 +184,13 @@ def test_sizes_of_clips_are_even_and_never_larger_than_the_picture():
     assert clip.width % 2 == clip.height % 2 == 0
     assert abs(clip.width - 131) <= 1
     assert abs(clip.height - 97) <= 1
+
+
+def test_report_without_pyav_keeps_the_stills_and_says_so(tmp_path, synthetic_run, monkeypatch):
+    monkeypatch.setitem(sys.modules, 'av', None)  # as if it were not installed
+    synthetic_run(is_rich=True).write(tmp_path)
+    page = write_report(tmp_path).read_text()
+    assert 'PyAV is not installed' in page
+    assert page.count('<img ') == 12
+    assert '<video' not in page
+    assert '<script>' not in page
