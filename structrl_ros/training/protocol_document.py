@@ -134,6 +134,9 @@ class ProtocolDocument(_Document):
                 raise ValueError(f'{key}: {wrong[0]}; allowed: 0 to {2**31 - 1}')
         if self.body == REAL_BODY and self.success == 'truth':
             raise ValueError('success: truth; allowed for an arm: subtasks, person')
+        mute = [task.name for task in self.tasks if not task.instruction]
+        if self.body == REAL_BODY and mute:
+            raise ValueError(f'tasks: {mute[0]!r} has no instruction, which an arm needs')
         if self.body == REAL_BODY and self.body_options:
             raise ValueError('body_options: an arm has none')
         if self.stop.rule == 'paired' and len(self.policies) not in (0, 2):

@@ -60,6 +60,7 @@ def test_everything_is_read_and_paths_are_those_of_the_files_folder(tmp_path):
         ({'stop': {'rule': 'rate', 'low': 0.7, 'high': 0.7}}, 'allowed: low < high'),
         ({'stop': {'rule': 'paired', 'high': 0.5}}, 'allowed: low < high'),
         ({'stop': {'rule': 'paired', 'alpha': 0.5}}, 'stop.alpha: '),
+        ({'body': 'arm', 'success': 'person'}, "'pack_lunch' has no instruction"),
         ({'body': 'arm', 'success': 'truth'}, 'allowed for an arm: subtasks, person'),
         (
             {'stop': {'rule': 'paired', 'high': 0.8}, 'policies': {'a': {'policy': 'expert'}}},
