@@ -32,6 +32,8 @@ from structrl_ros.types import Float64
 LOOK_EVERY = 20
 #: Seconds that a state may be old when control begins.
 FRESH_S = 0.5
+#: Seconds until the robot says that a reflex is over, after a recovery.
+REFLEX_OVER_S = 5.0
 
 #: The steps of a recovery, in order, each raising ArmError where it fails.
 Recovery = Callable[[], None]
@@ -174,8 +176,17 @@ class CrispArm:
             raise ArmError(f'{self.name} is in reflex; recover it in its own node, then resume')
         if self._recovery is not None:
             self._recovery()
+            self._wait_for_end_of_reflex()
         if on_period is not None:
             self.start(on_period)
+
+    def _wait_for_end_of_reflex(self) -> None:
+        """Wait until the robot's own state says so: an old one would stop the arm again."""
+        end = time.monotonic() + REFLEX_OVER_S
+        while self._mode is ArmMode.REFLEX:
+            if time.monotonic() > end:
+                raise ArmError(f'{self.name} is in reflex after the recovery')
+            time.sleep(0.01)
 
     def close(self) -> None:
         """Come to rest, then fall silent."""
