@@ -21,6 +21,8 @@ EDGE_COLOUR = (255, 40, 200)
 EDGE_SHARE = 0.06
 #: Width in pixels that score and shift are computed at.
 COARSE = 96
+#: Standard deviation of the blur before the gradients, in those pixels: how near is near.
+BLUR = 1.5
 #: Tiles down and across that are matched one by one, and the share of the worst that counts.
 TILES = (6, 8)
 COUNTED = 0.25
@@ -181,8 +183,10 @@ def _windowed(values: Float64) -> Float64:
 
 
 def _coarse(picture: UInt8) -> Float64:
-    """Return the gradients of the reduced luma, shape (2, h, w)."""
-    down, across = np.gradient(_reduced(grey(picture)))
+    """Return the gradients of the reduced, blurred luma, shape (2, h, w)."""
+    from scipy.ndimage import gaussian_filter
+
+    down, across = np.gradient(gaussian_filter(_reduced(grey(picture)), BLUR))
     return np.stack([down, across])
 
 

@@ -41,7 +41,7 @@ def test_the_score_falls_with_the_distance_of_a_small_thing():
 
 def test_the_worst_part_is_where_a_thing_is_missing():
     found = Overlay(scene(thing=(12, 84))).match(scene(thing=None))
-    assert found.worst < 0.5
+    assert found.worst < 0.6
     assert found.worst_at[0] < 0.3
     assert found.worst_at[1] > 0.6
 
