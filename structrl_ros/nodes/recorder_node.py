@@ -45,6 +45,7 @@ from structrl_ros.recording.bag_parts import Compression
 from structrl_ros.recording.bag_parts import Storage
 from structrl_ros.recording.bag_writer import BagWriter
 from structrl_ros.recording.gaps import GapCounter
+from structrl_ros.recording.gaps import PublicationCounter
 from structrl_ros.wire import topics
 from structrl_ros.wire.chunk_codecs import chunk_done_from_message
 from structrl_ros.wire.qos import TOPICS
@@ -124,6 +125,7 @@ class RecorderNode(Node):
     def _on_record(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
         if request.data and self._bag is None:
             self._error, self._gaps = '', GapCounter()
+            self._inbox.publications = PublicationCounter()
             self._bag = self._open(str(next_directory(self._settings.directory)))
             response.success = self._bag is not None
         elif not request.data and self._bag is not None:

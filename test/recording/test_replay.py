@@ -160,7 +160,7 @@ def test_played_recording_earns_the_same_live_to_the_last_bit(tmp_path, syntheti
         ],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=280,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
