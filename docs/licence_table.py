@@ -22,6 +22,7 @@ PURPOSES = {
     'libero': 'simulator, optional',
     'libero-no-deps': 'simulator, optional',
     'export': 'export and import of data sets, optional',
+    'rerun': 'export for a viewer, optional',
     'sensors': 'cameras, optional',
     'console': 'the console, optional',
     'learning': 'training, optional',
