@@ -52,6 +52,12 @@ class World:
     namespace: str = ''
     poses: bool = True
     seed: int = 0
+    is_wall: bool = False
+
+    @property
+    def start_ns(self) -> int:
+        """Start of the episode on the body's clock: wall time, or a clock of its own."""
+        return START_NS + (WALL_NS if self.is_wall else 0)
 
 
 def write_world(path: Path, world: World = World(), *, more: tuple[World, ...] = ()) -> Path:
@@ -65,7 +71,7 @@ def write_world(path: Path, world: World = World(), *, more: tuple[World, ...] =
             for topic, kind in TYPES.items():
                 writer.add_topic(_name(each, topic), kind)
         for time_ns, _, topic, data in events:
-            now[0] = WALL_NS + time_ns
+            now[0] = time_ns if time_ns > WALL_NS else WALL_NS + time_ns
             writer.write(topic, data)
     return path
 
@@ -78,9 +84,9 @@ def _events(world: World) -> list[tuple[int, int, str, bytes]]:
     """Return (time, order at one time, topic, data)."""
     actions = _actions(world)
     steps = world.chunks * ROWS
-    events = [(START_NS - 1, 1, _name(world, 'episode'), encode(_episode()))]
+    events = [(world.start_ns - 1, 1, _name(world, 'episode'), encode(_episode(world.start_ns)))]
     for k in range(world.chunks):
-        stamp = START_NS + k * ROWS * PERIOD_NS
+        stamp = world.start_ns + k * ROWS * PERIOD_NS
         wait = world.latency_periods * PERIOD_NS
         rows = actions[k * ROWS : (k + 1) * ROWS]
         chunk = ActionChunk(stamp, 1, k + 1, 'policy', 'ee_delta_pose', 0.05, rows)
@@ -90,15 +96,15 @@ def _events(world: World) -> list[tuple[int, int, str, bytes]]:
             end = stamp + wait + ROWS * PERIOD_NS
             done = ChunkDone(end, 1, k + 1, ROWS, False, False, False, rows)
             events.append((end, 2, _name(world, 'chunk_done'), encode(done)))
-    times = START_NS + PERIOD_NS * np.arange(steps + 20)
-    if not world.namespace:
+    times = world.start_ns + PERIOD_NS * np.arange(steps + 20)
+    if not world.namespace and not world.is_wall:
         events += [(int(t), 0, '/clock', encode_clock(int(t))) for t in times]
     events += _pictures(world, times) + (_poses(world, times, actions) if world.poses else [])
     return events
 
 
-def _episode() -> Episode:
-    return Episode(START_NS - 1, 1, False, 'test', 'a task', 'do it', 0, 0)
+def _episode(start_ns: int) -> Episode:
+    return Episode(start_ns - 1, 1, False, 'test', 'a task', 'do it', 0, 0)
 
 
 def _actions(world: World) -> np.ndarray:
@@ -115,7 +121,7 @@ def _actions(world: World) -> np.ndarray:
 
 def _poses(world: World, times: np.ndarray, actions: np.ndarray) -> list:
     """Return poses that follow the commands late and not all the way."""
-    begin = START_NS + world.latency_periods * PERIOD_NS
+    begin = world.start_ns + world.latency_periods * PERIOD_NS
     knots = (begin + PERIOD_NS * np.arange(len(actions) + 1)) / 1e9
     way = np.vstack([np.zeros(3), np.cumsum(0.05 * actions[:, :3], axis=0)])
     late = times / 1e9 - world.lag_s

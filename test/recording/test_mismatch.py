@@ -77,6 +77,17 @@ def test_latency_is_found(against):
     assert line(report, 'chunk to motion').difference == 0.0
 
 
+def test_recordings_without_a_clock_are_on_the_wall_clock(tmp_path):
+    first = write_world(tmp_path / 'first', World(is_wall=True, chunks=16))
+    second = replace(World(is_wall=True, chunks=16), latency_periods=3, lag_s=0.1)
+    report = compare_bags(first, write_world(tmp_path / 'second', second))
+    found = line(report, 'observation to chunk')
+    assert found.sim.median == pytest.approx(45.0, abs=0.01)
+    assert found.difference == pytest.approx(100.0, abs=0.01)
+    assert line(report, 'delay of head pictures').sim.median == pytest.approx(0.0, abs=0.01)
+    assert line(report, 'lag of the way').difference == pytest.approx(50.0, abs=5.0)
+
+
 def test_a_slow_answer_is_told_to_the_millisecond(mixed):
     found = line(mixed, 'answer of the policy')
     assert found.difference == pytest.approx(13.0, abs=0.01)
