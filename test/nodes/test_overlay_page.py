@@ -2,6 +2,10 @@
 
 import io
 import json
+import os
+import signal
+import subprocess
+import sys
 import urllib.error
 import urllib.request
 from contextlib import contextmanager
@@ -19,6 +23,7 @@ from chromium import Browser
 from overlay_graph import LIVE
 from overlay_graph import WANTED
 from overlay_graph import overlay
+from ros_domains import claimed_domain
 
 from structrl_ros.evaluation.alignment import Overlay
 from structrl_ros.nodes.overlay_page import OverlayPage
@@ -115,6 +120,27 @@ def test_what_is_not_allowed_is_refused_in_one_line(tmp_path):
         assert page.url.startswith('http://127.0.0.1:')
     assert "default-src 'none'" in headers['Content-Security-Policy']
     assert headers['X-Content-Type-Options'] == 'nosniff'
+
+
+@pytest.mark.slow
+def test_the_command_tells_its_address_and_ends_at_a_signal(tmp_path):
+    words = ['overlay', '--reference', write_cards(tmp_path / 'cards'), '--port', '0']
+    child = subprocess.Popen(
+        [sys.executable, '-m', 'structrl_ros.cli.main', *words],
+        env={**os.environ, 'ROS_DOMAIN_ID': str(claimed_domain('overlay'))},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        url = child.stdout.readline().split()[1]
+        with urllib.request.urlopen(f'{url}state.json', timeout=60) as answer:
+            references = json.loads(answer.read())['references']
+    finally:
+        child.send_signal(signal.SIGTERM)
+        child.communicate(timeout=60)
+    assert len(references) == 2
+    assert child.returncode == 0
 
 
 @pytest.mark.slow
