@@ -1,5 +1,7 @@
 """The page in headless Chromium on a console without a graph: layout, buttons, reconnection."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -63,6 +65,8 @@ def text(browser, name):
 
 
 def click(browser, name):
+    """Press a button that can be pressed; on a busy machine the page may be without news."""
+    browser.wait(f"document.getElementById('{name}').title === ''")
     browser.value(f"document.getElementById('{name}').click()")
 
 
@@ -70,6 +74,13 @@ def ready(browser, console, width=1440, *, dark=False):
     browser.open(f'{console.url}/', width, dark=dark)
     browser.wait("document.querySelector('#camera-head')?.dataset.number")
     browser.wait("document.querySelectorAll('#plan li').length === 4")
+
+
+def wait_for_asked(browser, console, count):
+    end = time.monotonic() + 60.0
+    while len(console.operator.asked) < count:
+        assert time.monotonic() < end, text(browser, 'notice')
+        time.sleep(0.05)
 
 
 @pytest.mark.parametrize('dark', [False, True])
@@ -104,15 +115,17 @@ def test_plan_curves_and_control_are_drawn_from_what_was_heard(browser, console)
     for chart in ('return', 'potential'):
         assert browser.value(f"document.querySelectorAll('#{chart}-chart path.line').length") == 1
     assert text(browser, 'return-now') == 'return 1.9'
-    assert text(browser, 'safety') == 'ok'
+    console.state.take_health('sim_node: body', 0, 'well')
+    browser.wait("document.getElementById('safety').textContent === 'ok'")
 
 
 def test_a_button_without_a_server_says_why_and_sends_nothing(browser, console):
     ready(browser, console)
     button = "document.getElementById('mark_success')"
+    browser.wait(f'{button}.title.startsWith("no evaluation")')
     assert browser.value(f'{button}.title') == REASONS[operator.MARK]
     assert browser.value(f"{button}.getAttribute('aria-disabled')") == 'true'
-    click(browser, 'mark_success')
+    browser.value(f'{button}.click()')
     browser.wait("document.getElementById('notice').textContent.includes('no evaluation')")
     assert console.operator.asked == []
 
@@ -124,8 +137,7 @@ def test_run_sends_the_sentence_and_cancel_cancels(browser, console):
     click(browser, 'run')
     browser.wait("document.getElementById('notice').textContent === 'as you wish'")
     click(browser, 'cancel')
-    while len(console.operator.asked) < 2:
-        browser.value('new Promise(done => setTimeout(done, 20))')
+    wait_for_asked(browser, console, 2)
     assert console.operator.asked == [('run', ('open the box', 0.0)), ('cancel', ())]
 
 
@@ -160,7 +172,7 @@ def test_a_latched_stop_is_shown_and_its_reset_asks_again(browser, console):
     assert console.operator.asked == []
     click(browser, 'reset')
     click(browser, 'ask-yes')
-    browser.wait("document.getElementById('notice').textContent === 'as you wish'")
+    wait_for_asked(browser, console, 1)
     assert console.operator.asked == [('reset_safety', ())]
     console.state.take(Safety(SECOND, SafetyState.HOLD, 'no chunk'))
     browser.wait("document.getElementById('latched').hidden")
@@ -204,7 +216,7 @@ def test_a_console_that_goes_is_told_and_one_that_returns_is_found_without_a_rel
         browser.value('window.marker = 7')
         port = int(first.url.rsplit(':', 1)[1])
     browser.wait("document.getElementById('lost').textContent.includes('No connection')")
-    assert browser.value("document.getElementById('run').title") == 'no connection to the console'
+    browser.wait("document.getElementById('run').title === 'no connection to the console'")
     with RunningConsole(port=port) as second:
         fill(second)
         second.state.take(Plan(2 * SECOND, 2, 'pack', ()))

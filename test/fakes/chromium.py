@@ -76,10 +76,14 @@ class Browser:
         return answer['result']
 
     def open(self, url, width, *, dark=False):
-        self.events.clear()
+        self._navigate('about:blank')  # what the last page still asks for is not of this one
         self.resize(width)
         scheme = {'name': 'prefers-color-scheme', 'value': 'dark' if dark else 'light'}
         self.call('Emulation.setEmulatedMedia', features=[scheme])
+        self._navigate(url)
+
+    def _navigate(self, url):
+        self.events.clear()
         self.call('Page.navigate', url=url)
         loaded = 'Page.loadEventFired'
         with self._came:

@@ -68,17 +68,18 @@ function confirmed(title, text) {
   const dialog = at('ask');
   at('ask-title').textContent = title;
   at('ask-text').textContent = text;
-  dialog.returnValue = 'no';
   dialog.showModal();
   at('ask-no').focus();
+  // Not by the event `close`: it comes late, and would answer a question that was asked since.
   return new Promise((resolve) => {
-    dialog.onclose = () => resolve(dialog.returnValue === 'yes');
+    at('ask-yes').onclick = () => resolve(true);
+    at('ask-no').onclick = () => resolve(false);
   });
 }
 
 // Tried again until it was delivered; what it takes to know that it was not is shown at once.
 export async function stop() {
-  if (at('ask').open) at('ask').close('no');
+  if (at('ask').open) at('ask').close();
   if (isStopping) return;
   isStopping = true;
   const box = at('undelivered');
