@@ -10,19 +10,18 @@ from structrl_ros.errors import ParameterError
 from structrl_ros.params.policy import PolicyParameters
 from structrl_ros.ports import Policy
 from structrl_ros.sim.registry import make_expert
+from structrl_ros.training.evaluated_policy import EXPERT_ROWS
+from structrl_ros.training.evaluated_policy import KEY_VARIABLE
 from structrl_ros.training.learned_policy import LearnedPolicy as LearnedPolicy
 from structrl_ros.training.learned_policy import shipped_checkpoint as shipped_checkpoint
 
 #: Makes the policy that the parameters name, for a body (`Episode.body`).
 PolicyMaker = Callable[[PolicyParameters, str], Policy]
 
-#: Rows of the expert's chunks where none are named.
-LOCKSTEP_ROWS = 8
+#: Rows of the expert's chunks in real time, where none are named.
 REAL_TIME_ROWS = 16
 #: Seconds that the expert's chunks last in real time, whatever the body's rate.
 REAL_TIME_S = 0.8
-#: Environment variable with the key of a policy server; a key is never a parameter.
-KEY_VARIABLE = 'STRUCTRL_POLICY_KEY'
 
 
 def check_policy(parameters: PolicyParameters) -> None:
@@ -50,7 +49,7 @@ def make_policy(parameters: PolicyParameters, body: str) -> Policy:
         ParameterError: If the body has no expert, or tells no state vector that is needed.
     """
     check_policy(parameters)
-    rows = LOCKSTEP_ROWS if parameters.lockstep else REAL_TIME_ROWS
+    rows = EXPERT_ROWS if parameters.lockstep else REAL_TIME_ROWS
     if parameters.policy == 'expert':
         return _make_expert(parameters, body)
     if parameters.policy == 'remote':
@@ -69,9 +68,9 @@ def make_policy(parameters: PolicyParameters, body: str) -> Policy:
 
 
 def _make_expert(parameters: PolicyParameters, body: str) -> Policy:
-    expert = make_expert(body, chunk_length=parameters.chunk_length or LOCKSTEP_ROWS)
+    expert = make_expert(body, chunk_length=parameters.chunk_length or EXPERT_ROWS)
     rows = round(REAL_TIME_S * expert.spec.control_rate_hz)
-    if parameters.chunk_length or parameters.lockstep or rows == LOCKSTEP_ROWS:
+    if parameters.chunk_length or parameters.lockstep or rows == EXPERT_ROWS:
         return expert
     expert.close()
     return make_expert(body, chunk_length=rows)

@@ -14,9 +14,9 @@ from structrl_ros.evaluation.protocol import PolicyChoice
 from structrl_ros.evaluation.protocol import fingerprint_of
 from structrl_ros.ports import Policy
 
-#: Rows of the expert's chunks, as policy_node's in lock-step.
+#: Rows of the expert's chunks in lock-step, where none are named.
 EXPERT_ROWS = 8
-#: Environment variable with the key of a policy server.
+#: Environment variable with the key of a policy server; a key is never a parameter.
 KEY_VARIABLE = 'STRUCTRL_POLICY_KEY'
 
 
