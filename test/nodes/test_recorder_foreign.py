@@ -111,8 +111,8 @@ def test_publisher_that_offers_less_than_the_contract_is_heard(
     publisher = neighbour.offer(topic, qos)
     neighbour.wait(lambda: publisher.get_subscription_count())
     neighbour.wait(lambda: topic in neighbour.values().get('connected', '').split())
-    kind, sent = message_type(topic), 0
-    while int(neighbour.values().get('messages', 0)) < 20 and sent < 2000:
+    kind, sent, before = message_type(topic), 0, int(neighbour.values()['messages'])
+    while int(neighbour.values()['messages']) < before + 20 and sent < 3000:
         message = kind()
         message.header.stamp.sec = sent = sent + 1
         publisher.publish(message)
@@ -121,9 +121,9 @@ def test_publisher_that_offers_less_than_the_contract_is_heard(
     assert words in said, said
     reader = BagReader(tmp_path / 'bag')
     found = [m.header.stamp.sec for *_, m in reader.messages([f'/arm/{topic}'])]
-    assert found[:1] == [1], said
+    assert len(found) >= 5, said
     assert found == sorted(set(found))
-    assert len(found) + reader.missing.get(f'/arm/{topic}', 0) >= 10
+    assert len(found) + reader.missing.get(f'/arm/{topic}', 0) == found[-1] - found[0] + 1
     assert notes_on_topics(tmp_path / 'bag', OFFERED) == {f'/arm/{topic}': words}
 
 
