@@ -1,7 +1,10 @@
 """overlay_node beside camera_node (a file) over a real ROS graph, and its page."""
 
+import json
+
 import numpy as np
 import pytest
+import yaml
 from PIL import Image as Picture
 
 pytest.importorskip('rclpy')
@@ -16,6 +19,11 @@ from rclpy.parameter import Parameter
 
 from structrl_ros.errors import ParameterError
 from structrl_ros.evaluation.alignment import Overlay
+from structrl_ros.nodes.overlay_references import references_of
+from structrl_ros.training.placement_cards import write_cards
+from structrl_ros.training.protocol_document import document_of_protocol
+from structrl_ros.training.protocol_document import protocol_of_document
+from structrl_ros.training.protocol_document import read_protocol
 from structrl_ros.wire import topics
 from structrl_ros.wire.image_codecs import image_from_message
 from structrl_ros.wire.qos import TOPICS
@@ -106,6 +114,30 @@ def test_a_reference_of_another_size_is_cut_and_scaled(tmp_path):
     assert looker.heard[score][0].data > 0.95
 
 
+def test_a_protocol_of_cards_and_its_evaluation_are_references(tmp_path):
+    document = {'format': 1, 'name': 'cans', 'body': 'kinematic', 'episodes': 2}
+    tasks = {'tasks': ['kinematic/soup_in_basket']}
+    write_cards(protocol_of_document({**document, **tasks}), tmp_path / 'cards')
+    protocol = tmp_path / 'cards' / 'arm.yaml'
+    evaluation = tmp_path / 'evaluation'
+    evaluation.mkdir()
+    text = json.dumps({'protocol': document_of_protocol(read_protocol(protocol))})
+    (evaluation / 'evaluation.json').write_text(text)
+    drawn = references_of(str(tmp_path / 'cards'), ROLE)
+    for place in (protocol, evaluation):
+        found = references_of(str(place), ROLE)
+        assert [r.name for r in found] == [
+            'kinematic/soup_in_basket, card 1',
+            'kinematic/soup_in_basket, card 2',
+        ]
+        assert [r.text for r in found] == [r.text for r in drawn]
+        assert (found[1].picture == drawn[1].picture).all()
+    plain = tmp_path / 'plain.yaml'
+    plain.write_text(yaml.safe_dump({**document, **tasks}))
+    with pytest.raises(ParameterError, match='no placement card with a picture; structrl'):
+        references_of(str(plain), ROLE)
+
+
 @pytest.mark.parametrize(
     ('name', 'line'),
     [('none.png', 'no such file or folder; allowed: a picture'), ('a.txt', 'is no picture')],
@@ -113,6 +145,4 @@ def test_a_reference_of_another_size_is_cut_and_scaled(tmp_path):
 def test_what_is_no_reference_is_refused(tmp_path, name, line):
     (tmp_path / 'a.txt').write_text('text')
     with pytest.raises(ParameterError, match=line):
-        from structrl_ros.nodes.overlay_references import references_of
-
         references_of(str(tmp_path / name), ROLE)
