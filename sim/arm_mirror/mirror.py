@@ -38,6 +38,9 @@ from structrl_ros.types import UInt8
 
 #: Fingers this much farther apart than a thing is wide do not hold it, metres.
 PLAY = 0.004
+#: A hand slower than this rests, m/s. Nothing pushes a thing out of closed fingers here, so what
+#: is between them is then held.
+REST = 0.01
 #: What stands in a scene that can be mirrored: nothing that a joint has to be moved of.
 FIXTURES = ('bowl', 'basket')
 
@@ -157,11 +160,13 @@ class ArmMirror:
         self._picture = self._scene = None
 
     def _take(self, state: TwinState, task: Task, was: float, now: float) -> None:
-        """Attach the object that the fingers have closed around since the last state."""
+        """Attach the object that the fingers have closed around, or rest closed around."""
         state.opening[0] = 1.0  # `can_hold` asks what is between wide open fingers
+        rests = float(np.linalg.norm(state.velocity[0])) < REST
         for slot, thing in enumerate(task.objects):
             width = thing.size[0]
-            if was > width + PLAY >= now and can_hold(state, thing, slot)[0]:
+            closes = now <= width + PLAY and (rests or was > width + PLAY)
+            if closes and can_hold(state, thing, slot)[0]:
                 shut = np.array([min(now, width) / WIDTH])
                 centre_in_hand(state, thing, slot, np.array([True]), shut)
                 along, across, up = (float(v[0]) for v in in_hand_frame(state, slot))

@@ -46,10 +46,10 @@ class Hand:
         self.opening = OPEN
         self.at = np.zeros(3)
 
-    def be(self, place=None, opening=None):
+    def be(self, place=None, opening=None, turning=0.0):
         self.at = self.at if place is None else np.asarray(place, np.float64)
         self.opening = self.opening if opening is None else opening
-        self.mirror.follow(reach(self.at), np.zeros(7), self.opening)
+        self.mirror.follow(reach(self.at), np.full(7, turning), self.opening)
 
     @property
     def state(self):
@@ -91,16 +91,24 @@ def test_a_thing_is_carried_by_closed_fingers_and_falls_into_the_bowl_when_they_
     assert hand.state.objects[0, 0, 2] == pytest.approx(0.006 + 0.026, abs=1e-3)
 
 
-def test_fingers_that_are_shut_already_or_close_beside_a_thing_take_nothing():
+def test_shut_fingers_that_pass_or_close_beside_a_thing_take_nothing():
     hand = Hand()
     apple = hand.state.objects[0, 0]
     hand.be(apple + 0.2 * UP, SHUT)
-    hand.be(apple)
+    hand.be(apple, turning=0.3)
     assert hand.true == (set(), False)
     hand.be(apple + np.array([0.0, 0.04, 0.0]), OPEN)
     hand.be(opening=SHUT)
     assert hand.true == (set(), False)
     assert np.allclose(hand.state.objects[0, 0], apple)
+
+
+def test_shut_fingers_that_come_to_rest_around_a_thing_hold_it():
+    hand = Hand()
+    apple = hand.state.objects[0, 0]
+    hand.be(apple + 0.2 * UP, SHUT)
+    hand.be(apple)
+    assert hand.true == ({'grasp(apple_1)'}, False)
 
 
 def test_hand_that_turned_far_is_told_as_one_that_grips_the_same():
