@@ -161,9 +161,17 @@ def assert_fits(browser, width):
 
 
 def assert_holds(scene):
-    """Three pictures later the scene looks the same, but for what settles."""
-    scene.newer_pictures(2)
+    """The body comes to rest within a few pictures, and then it is at rest."""
+    for _ in range(4):
+        if is_at_rest(scene):
+            break
+    assert is_at_rest(scene)
+
+
+def is_at_rest(scene):
+    """Return whether the scene looks the same three pictures later, but for what settles."""
+    scene.newer_pictures(1)
     before = scene.picture()
     scene.newer_pictures(3)
     moved = np.abs(scene.picture() - before) > 40.0
-    assert moved.mean() < 0.002
+    return moved.mean() < 0.001
