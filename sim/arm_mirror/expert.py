@@ -19,6 +19,7 @@ from structrl_ros.types import Episode
 from structrl_ros.types import Float32
 from structrl_ros.types import Float64
 from structrl_ros.types import Observation
+from structrl_ros.types import StepOutcome
 from structrl_ros.types import Subtask
 
 #: An arm is measured so many rows behind those it was given: it is at the place of a row one
@@ -28,6 +29,23 @@ LAG_ROWS = 2
 #: limits really follows.
 LARGEST_WAY, LARGEST_TURN = 0.7, 0.25
 _SCALES = np.array([TRANSLATION_M] * 3 + [ROTATION_RAD])
+
+
+class _UntouchedTwin(TwinBody):
+    """A twin as kinematic as the mirror: nothing slips, and a hand pushes nothing aside."""
+
+    def __init__(self) -> None:
+        super().__init__(slip=0.0)
+
+    def step(self, action: Float32) -> StepOutcome:
+        """Apply an action; what is in the hand neither before nor after it stays where it was."""
+        _, state = self._placed()
+        places, yaws, hand = state.objects.copy(), state.object_yaws.copy(), state.in_hand[0]
+        outcome = super().step(action)
+        for slot in range(len(self.task.objects)):
+            if slot not in (hand, state.in_hand[0]):
+                state.objects[0, slot], state.object_yaws[0, slot] = places[0, slot], yaws[0, slot]
+        return outcome
 
 
 class MirrorExpert(TwinExpert):
@@ -75,8 +93,7 @@ class MirrorExpert(TwinExpert):
         return actions
 
     def _make_body(self) -> ExpertBody:
-        """Return a twin in which nothing slips: in a mirror nothing does."""
-        return TwinBody(slip=0.0)
+        return _UntouchedTwin()
 
     def _next(self, wanted: int) -> Float32:
         """Return the action for the twin's present state, no quicker than an arm follows, (7,)."""
