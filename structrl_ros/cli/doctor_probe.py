@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -83,7 +82,9 @@ def _frames(camera: Camera) -> list[CameraFrame]:
 def _opened(p: CameraParameters) -> Iterator[Camera]:
     intrinsics = read_intrinsics(Path(p.intrinsics)) if p.intrinsics else None
     if p.backend == 'ros_topic':
-        with _subscribed(p) as camera:
+        from structrl_ros.nodes.subscribed_camera import subscribed_camera
+
+        with subscribed_camera(p, _WallClock()) as camera:
             yield camera
         return
     settings = CameraSettings(p.source, p.width, p.height, p.rate_hz, p.depth, intrinsics, p.loop)
@@ -92,28 +93,6 @@ def _opened(p: CameraParameters) -> Iterator[Camera]:
         yield camera
     finally:
         camera.close()
-
-
-@contextmanager
-def _subscribed(p: CameraParameters) -> Iterator[Camera]:
-    import rclpy
-
-    from structrl_ros.nodes.topic_camera import TopicCamera
-
-    rclpy.init(args=[])
-    node = rclpy.create_node('structrl_doctor_camera')
-    camera = TopicCamera(
-        *(node, p.source),
-        info_topic=p.info_topic,
-        compressed=p.transport == 'compressed',
-        intrinsics=None,
-        clock=_WallClock(),
-    )
-    threading.Thread(target=rclpy.spin, args=(node,), daemon=True).start()
-    try:
-        yield camera
-    finally:
-        rclpy.try_shutdown()
 
 
 def main() -> int:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 from typing import Annotated
 
 import typer
@@ -28,32 +26,11 @@ def overlay(
 
     Example: [bold]structrl overlay --reference cards[/], then open http://127.0.0.1:8766/
     """
-    import rclpy
-    from rclpy.executors import SingleThreadedExecutor
-    from rclpy.parameter import Parameter
-    from rclpy.signals import SignalHandlerOptions
+    from structrl_ros.nodes.overlay_running import run_overlay
 
-    from structrl_ros.nodes.overlay_node import OverlayNode
-    from structrl_ros.nodes.overlay_page import OverlayPage
-
-    ended = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: ended.set())
-    rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
-    executor = SingleThreadedExecutor()
-    try:
-        values = {'reference': reference, 'role': role}
-        overrides = [Parameter(name, value=value) for name, value in values.items()]
-        node = OverlayNode(namespace=namespace, parameter_overrides=overrides)
-        executor.add_node(node)
-        page = OverlayPage(node, port)
-        page.start()
+    def tell(url: str) -> None:
         Console(soft_wrap=True).print(
-            f'overlay: {page.url}\nCtrl-C ends it', highlight=False, markup=False
+            f'overlay: {url}\nCtrl-C ends it', highlight=False, markup=False
         )
-        while not ended.is_set():
-            executor.spin_once(timeout_sec=0.1)
-        page.stop()
-    finally:
-        executor.shutdown(timeout_sec=1.0)
-        rclpy.try_shutdown()
+
+    run_overlay(reference=reference, role=role, namespace=namespace, port=port, told=tell)
