@@ -28,12 +28,13 @@ from structrl_ros.types import SafetyState
 
 pytestmark = [
     pytest.mark.ros,
+    pytest.mark.slow,
     pytest.mark.timeout(900),
     pytest.mark.skipif(CHROMIUM is None, reason='Chromium is not installed'),
 ]
 #: Wall seconds for a graph to come up and for a subtask to be done, on a busy machine.
 GRAPH_S = 150.0
-BODIES = ['twin', pytest.param('libero', marks=[pytest.mark.slow, pytest.mark.sim])]
+BODIES = ['twin', pytest.param('libero', marks=pytest.mark.sim)]
 
 
 class Scene:
