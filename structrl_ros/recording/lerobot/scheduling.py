@@ -18,16 +18,27 @@ _TASKS = Path('/proc/self/task')
 
 @contextmanager
 def own_priority() -> Iterator[None]:
-    """Give all threads of the process the policy that the caller has, if the block changed it."""
+    """Set the caller back to its policy, and threads that the block made real-time to it, too."""
     if not hasattr(os, 'sched_getscheduler'):
         yield
         return
     policy, parameters = os.sched_getscheduler(0), os.sched_getparam(0)
+    before = _real_time_tasks()
     try:
         yield
     finally:
         if os.sched_getscheduler(0) != policy:
             os.sched_setscheduler(0, policy, parameters)
-            for task in _TASKS.iterdir():
-                with suppress(OSError):  # a thread that has ended since
-                    os.sched_setscheduler(int(task.name), policy, parameters)
+        for task in _real_time_tasks() - before:
+            with suppress(OSError):  # a thread that has ended since
+                os.sched_setscheduler(task, policy, parameters)
+
+
+def _real_time_tasks() -> set[int]:
+    """Return the threads of this process that go before all others."""
+    found = set()
+    for task in _TASKS.iterdir():
+        with suppress(OSError):
+            if os.sched_getscheduler(int(task.name)) == os.SCHED_FIFO:
+                found.add(int(task.name))
+    return found
