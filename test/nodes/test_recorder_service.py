@@ -68,6 +68,10 @@ class Graph:
         publisher.publish(reward_to_message(Reward(chunk, 1, chunk, 0.5, (), 0.5, False, False)))
         self.spin_until(lambda: self.recorder._bag.counts.total() > before)
 
+    def hear(self, topic):
+        """Wait until the bag has a message of a topic; what is latched comes in its own time."""
+        self.spin_until(lambda: self.recorder._bag.counts[topic])
+
     def close(self):
         self.recorder.close()
         self.executor.shutdown()
@@ -89,12 +93,14 @@ def chunks(path):
 def test_a_bag_ends_and_the_next_begins_beside_it_with_what_is_latched(graph, tmp_path):
     episode = Episode(1, 1, False, 'twin', 't', 'i', 0, 0)
     graph.sent[topics.EPISODE].publish(episode_to_message(episode))
+    graph.hear('/episode')
     graph.reward(1)
     ended = graph.record(False)
     assert ended.success, ended.message
     assert 'ended' in ended.message
     began = graph.record(True)
     assert began.success, began.message
+    graph.hear('/episode')
     graph.reward(2)
     graph.reward(3)
     assert graph.record(False).success
