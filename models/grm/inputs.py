@@ -43,10 +43,6 @@ class GrmInput:
         """Return the input on another device."""
         return GrmInput(*(getattr(self, f.name).to(device) for f in fields(self)))
 
-    def take(self, rows: slice) -> GrmInput:
-        """Return some of the queries."""
-        return GrmInput(*(getattr(self, f.name)[rows] for f in fields(self)))
-
 
 def make_input(config: GrmConfig, queries: Sequence[Query], instruction: str) -> GrmInput:
     """Return the tensors of queries about one instruction.

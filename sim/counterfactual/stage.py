@@ -22,6 +22,7 @@ from structrl_ros.sim.counterfactual.negative import Moment
 from structrl_ros.sim.counterfactual.negative import NegativeEdit
 from structrl_ros.sim.counterfactual.negative import matrix_of
 from structrl_ros.sim.counterfactual.robust import RobustEdit
+from structrl_ros.sim.libero.graphics import open_renderer
 from structrl_ros.types import Float64
 from structrl_ros.types import UInt8
 
@@ -80,14 +81,10 @@ class CounterfactualStage:
             name: getattr(self._model, name).copy()
             for name in ('geom_rgba', 'geom_matid', 'mat_rgba')
         }
-        self._model.vis.global_.offwidth = self._model.vis.global_.offheight = size
         self._options = mujoco.MjvOption()
         for group in self.handles.hidden_groups:
             self._options.geomgroup[group] = 0
-        try:
-            self._renderer: Any = mujoco.Renderer(self._model, size, size)
-        except Exception as error:  # MuJoCo and PyOpenGL raise whatever they like here
-            raise SimulationError(f'no picture can be rendered: {error}') from error
+        self._renderer: Any = open_renderer(self._model, size)
         for flag in (mujoco.mjtRndFlag.mjRND_SHADOW, mujoco.mjtRndFlag.mjRND_REFLECTION):
             self._renderer.scene.flags[flag] = 0
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 from typing import Any
 from typing import Literal
 
 from structrl_ros.errors import SimulationError
+from structrl_ros.sim.libero.graphics import open_renderer
 from structrl_ros.sim.libero.meshes import coarse_meshes
 from structrl_ros.sim.libero.scene import LiberoScene
 from structrl_ros.types import UInt8
@@ -31,27 +31,13 @@ class SceneCamera:
         """
         import mujoco
 
-        class Renderer(mujoco.Renderer):
-            # What its destructor looks for when its constructor fails.
-            _gl_context = None
-            _mjr_context = None
-
         self._scene = scene
         self._thread = threading.get_ident()
         self._options = mujoco.MjvOption()
         self._options.geomgroup[0] = 0  # collision geoms, hidden in LIBERO too
-        scene.model.vis.global_.offwidth = size
-        scene.model.vis.global_.offheight = size
         coarse = coarse_meshes(scene.model) if detail == 'light' else contextlib.nullcontext()
-        try:
-            with coarse:
-                self._renderer: Any = Renderer(scene.model, size, size)
-        except Exception as error:  # MuJoCo and PyOpenGL raise whatever they like here
-            raise SimulationError(
-                f'no picture can be rendered with MUJOCO_GL={os.environ.get("MUJOCO_GL", "")} '
-                f'({type(error).__name__}: {error}); install libegl1 and libgl1-mesa-dri, or '
-                'libosmesa6 and set MUJOCO_GL=osmesa'
-            ) from error
+        with coarse:
+            self._renderer: Any = open_renderer(scene.model, size)
 
     def render(self, camera: str) -> UInt8:
         """Return the picture of a MuJoCo camera, uint8 RGB (size, size, 3).

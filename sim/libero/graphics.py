@@ -1,9 +1,12 @@
-"""Which OpenGL backend MuJoCo can use on this machine; must be chosen before its import."""
+"""OpenGL: which backend MuJoCo can use (to be chosen before its import), and its renderer."""
 
 from __future__ import annotations
 
 import ctypes
 import os
+from typing import Any
+
+from structrl_ros.errors import SimulationError
 
 _EGL_PLATFORM_DEVICE = 0x313F
 
@@ -60,3 +63,28 @@ def osmesa_exists() -> bool:
             continue
         return True
     return False
+
+
+def open_renderer(model: Any, size: int) -> Any:
+    """Return MuJoCo's renderer of square pictures; OpenGL opens on the calling thread.
+
+    Raises:
+        SimulationError: If OpenGL does not work on this machine.
+    """
+    import mujoco
+
+    class Renderer(mujoco.Renderer):
+        # What its destructor looks for when its constructor fails.
+        _gl_context = None
+        _mjr_context = None
+
+    model.vis.global_.offwidth = size
+    model.vis.global_.offheight = size
+    try:
+        return Renderer(model, size, size)
+    except Exception as error:  # MuJoCo and PyOpenGL raise whatever they like here
+        raise SimulationError(
+            f'no picture can be rendered with MUJOCO_GL={os.environ.get("MUJOCO_GL", "")} '
+            f'({type(error).__name__}: {error}); install libegl1 and libgl1-mesa-dri, or '
+            'libosmesa6 and set MUJOCO_GL=osmesa'
+        ) from error

@@ -8,6 +8,7 @@ from typing import Any
 
 from structrl_ros.errors import SimulationError
 from structrl_ros.sim.libero.graphics import choose_backend
+from structrl_ros.sim.libero.graphics import open_renderer
 from structrl_ros.types import UInt8
 
 
@@ -28,22 +29,8 @@ class TabletopCamera:
         """
         import mujoco
 
-        class Renderer(mujoco.Renderer):
-            # What its destructor looks for when its constructor fails.
-            _gl_context = None
-            _mjr_context = None
-
         self._thread = threading.get_ident()
-        model.vis.global_.offwidth = size
-        model.vis.global_.offheight = size
-        try:
-            self._renderer: Any = Renderer(model, size, size)
-        except Exception as error:  # MuJoCo and PyOpenGL raise whatever they like here
-            raise SimulationError(
-                f'no picture can be rendered with MUJOCO_GL={os.environ.get("MUJOCO_GL", "")} '
-                f'({type(error).__name__}: {error}); install libegl1 and libgl1-mesa-dri, or '
-                'libosmesa6 and set MUJOCO_GL=osmesa'
-            ) from error
+        self._renderer: Any = open_renderer(model, size)
         for flag in (mujoco.mjtRndFlag.mjRND_SHADOW, mujoco.mjtRndFlag.mjRND_REFLECTION):
             self._renderer.scene.flags[flag] = 0
 

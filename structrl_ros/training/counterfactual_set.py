@@ -21,7 +21,6 @@ from structrl_ros.errors import CheckpointError
 from structrl_ros.progress.manipulation import Manipulation
 from structrl_ros.progress.manipulation import parse_manipulation
 from structrl_ros.progress.operators import Edit
-from structrl_ros.progress.operators import Operator
 from structrl_ros.progress.operators import admitted_operators
 from structrl_ros.progress.operators import plan_edit
 from structrl_ros.sim.counterfactual.stage import CounterfactualStage
@@ -227,8 +226,3 @@ def read_pictures(folder: Path, file: str) -> dict[str, UInt8]:
             return {name: arrays[name] for name in arrays.files if name != 'frames'}
     except (OSError, ValueError, EOFError, BadZipFile) as error:
         raise CheckpointError(f'{path}: cannot be read ({error}); make the set again') from error
-
-
-def operators_of(record: SourceRecord) -> list[Operator]:
-    """Return the operators of a source's edits."""
-    return [Operator(edit.operator) for edit in record.edits]
