@@ -1,44 +1,69 @@
-"""Keeps a process at its own priority while a library encodes.
+"""Keeps a library from making the process real-time while it encodes.
 
 The encoder of AV1 (SVT-AV1), run as root, gives the thread that calls it and its own threads
-real-time priority 99 and leaves it so: from then on the process, and every process that it
-starts, goes before all others of the machine.
+real-time priority 99: the process, and every process that it starts, then goes before all others
+of the machine, a robot's controller included. A thread that may not raise priorities, as that of
+an ordinary user, is left alone by it. So the block takes that one right (Linux's CAP_SYS_NICE)
+from the thread that calls the encoder; threads that it starts inherit the lack.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextlib import suppress
-from pathlib import Path
+from typing import Any
 
-_TASKS = Path('/proc/self/task')
+_CAP_SYS_NICE = 23
+_VERSION_3 = 0x20080522
+
+
+class _Header(ctypes.Structure):
+    _fields_ = (('version', ctypes.c_uint32), ('pid', ctypes.c_int))
+
+
+class _Set(ctypes.Structure):
+    _fields_ = (
+        ('effective', ctypes.c_uint32),
+        ('permitted', ctypes.c_uint32),
+        ('inheritable', ctypes.c_uint32),
+    )
 
 
 @contextmanager
-def own_priority() -> Iterator[None]:
-    """Set the caller back to its policy, and threads that the block made real-time to it, too."""
-    if not hasattr(os, 'sched_getscheduler'):
+def no_real_time() -> Iterator[None]:
+    """Take the right to real-time priority from the calling thread, and give it back."""
+    if not sys.platform.startswith('linux'):
         yield
         return
-    policy, parameters = os.sched_getscheduler(0), os.sched_getparam(0)
-    before = _real_time_tasks()
+    library = ctypes.CDLL(None, use_errno=True)
+    sets = _capabilities(library)
+    before = sets[0].effective
+    sets[0].effective = before & ~(1 << _CAP_SYS_NICE)
+    _call(library.capset, sets)
     try:
         yield
     finally:
-        if os.sched_getscheduler(0) != policy:
-            os.sched_setscheduler(0, policy, parameters)
-        for task in _real_time_tasks() - before:
-            with suppress(OSError):  # a thread that has ended since
-                os.sched_setscheduler(task, policy, parameters)
+        sets[0].effective = before
+        _call(library.capset, sets)
 
 
-def _real_time_tasks() -> set[int]:
-    """Return the threads of this process that go before all others."""
-    found = set()
-    for task in _TASKS.iterdir():
-        with suppress(OSError):
-            if os.sched_getscheduler(int(task.name)) == os.SCHED_FIFO:
-                found.add(int(task.name))
-    return found
+def _capabilities(library: ctypes.CDLL) -> Any:
+    """Return both halves of the calling thread's capability sets."""
+    sets = (_Set * 2)()
+    _call(library.capget, sets)
+    return sets
+
+
+def _call(function: Any, sets: Any) -> None:
+    """Call capget or capset for the calling thread.
+
+    Raises:
+        OSError: If the kernel refuses.
+    """
+    header = _Header(_VERSION_3, 0)
+    if function(ctypes.byref(header), sets) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))

@@ -16,7 +16,7 @@ from structrl_ros.errors import DatasetError
 from structrl_ros.recording.lerobot.layout import VIDEO_FILE_BYTES
 from structrl_ros.recording.lerobot.layout import VIDEO_PATH
 from structrl_ros.recording.lerobot.layout import Place
-from structrl_ros.recording.lerobot.scheduling import own_priority
+from structrl_ros.recording.lerobot.scheduling import no_real_time
 from structrl_ros.types import JsonObject
 from structrl_ros.types import UInt8
 
@@ -65,7 +65,7 @@ class VideoWriter:
             self._open(pixels.shape[1], pixels.shape[0])
         frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(pixels), format='rgb24')
         frame.pts, frame.time_base = self._frames, Fraction(1, self._fps)
-        with own_priority():
+        with no_real_time():
             self._container.mux(self._stream.encode(frame))
         self._frames += 1
 
@@ -82,7 +82,7 @@ class VideoWriter:
     def close(self) -> None:
         """Finish the open file."""
         if self._container is not None:
-            with own_priority():
+            with no_real_time():
                 self._container.mux(self._stream.encode(None))
                 self._container.close()
         self._container = self._stream = None
