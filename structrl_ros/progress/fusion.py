@@ -32,11 +32,18 @@ class Fusion:
     clipped to [-1, 1], Phi_0 = 0.
 
     Differs from the paper: a step with a prediction that could not be parsed (NaN) repeats the
-    potential and the gate of the step before and is not valid.
+    potential and the gate of the step before and is not valid. Without a goal there is no backward
+    prediction, and the mean of Eq. 16 is that of the other two.
     """
 
-    def __init__(self, shape: tuple[int, ...] = ()) -> None:
-        """Start every stream at potential 0; `shape` is () for one stream or (B,)."""
+    def __init__(self, shape: tuple[int, ...] = (), *, has_goal: bool = True) -> None:
+        """Start every stream at potential 0; `shape` is () for one stream or (B,).
+
+        Args:
+            shape: Of the predictions of a step.
+            has_goal: Whether there is a backward term; without one `step` ignores `backward`.
+        """
+        self.has_goal = has_goal
         self._potential = np.zeros(shape)
         self._negative = np.zeros(shape, dtype=bool)
 
@@ -60,20 +67,22 @@ class Fusion:
 
         Args:
             forward: Normalised hop from the start to now, NaN if it could not be parsed.
-            backward: Normalised hop from the goal to now.
+            backward: Normalised hop from the goal to now; ignored without a goal.
             incremental: Normalised hop from the step before to now.
         """
         f, b, i = (
             np.clip(np.asarray(h, dtype=np.float64), -1.0, 1.0)
             for h in (forward, backward, incremental)
         )
-        valid = ~np.isnan(f + b + i)
+        valid = ~np.isnan(f + b + i) if self.has_goal else ~np.isnan(f + i)
         negative = f < 0.0
         now = -negative.astype(np.float64)
         either = -(negative | self._negative).astype(np.float64)
-        total = invert_hop(f, 0.0, now) + invert_hop(b, 1.0, now)
+        total = invert_hop(f, 0.0, now)
+        if self.has_goal:
+            total = total + invert_hop(b, 1.0, now)
         total = total + invert_hop(i, self._potential, either)
-        fused = np.clip(total / 3.0, -1.0, 1.0)
+        fused = np.clip(total / (3.0 if self.has_goal else 2.0), -1.0, 1.0)
         self._potential = np.where(valid, fused, self._potential)
         self._negative = np.where(valid, negative, self._negative)
         return np.asarray(valid)
