@@ -130,6 +130,12 @@ format: install
 test: install
 	@$(BIN)/pytest -m '$(FAST)' -n $(WORKERS) --dist loadfile
 
+# What failed in the last run, one test after the other.
+.PHONY: test-again
+test-again: install
+	@echo 'once more, alone: the tests that failed'
+	@$(BIN)/pytest -m '$(FAST)' --last-failed --last-failed-no-failures none
+
 .PHONY: test-slow
 test-slow: install
 	@$(BIN)/pytest -m 'slow and not hardware and not hardware_sim and not network'

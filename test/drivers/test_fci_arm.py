@@ -136,7 +136,11 @@ def test_each_interface_follows_waypoints(controller, interface):
 
 
 def direct_motion(controller, command, seconds):
-    """Run a motion without our stream; return the error that ended it, or ''."""
+    """Run a motion without our stream; return the error that ended it, or ''.
+
+    libfranka makes the thread real-time, whatever it is asked; the tests after this one are not.
+    """
+    before = os.sched_getscheduler(0), os.sched_getparam(0)
     robot = pylibfranka.Robot(controller.address, pylibfranka.RealtimeConfig.kIgnore)
     control = robot.start_joint_position_control(pylibfranka.ControllerMode.JointImpedance)
     start, now = None, 0.0
@@ -153,6 +157,7 @@ def direct_motion(controller, command, seconds):
     except pylibfranka.ControlException as error:
         return str(error)
     finally:
+        os.sched_setscheduler(0, *before)
         robot.automatic_error_recovery()
 
 
