@@ -40,6 +40,7 @@ class EditRecord:
 
     `changed_pixels` is, for each edited frame, the share of pixels that look other than in the
     source, in the camera where it is largest: an edit that nobody sees teaches nothing.
+    `requests` is a file with a JSON line for each edited view, '' where no editor was asked.
     """
 
     operator: str
@@ -56,6 +57,7 @@ class EditRecord:
     seed: int
     renderer: str
     file: str
+    requests: str = ''
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,8 +123,12 @@ def write_episode(
     seed: int,
     size_px: int,
     test_share: float,
+    planned: Sequence[tuple[Edit, str]] | None = None,
 ) -> SourceRecord:
-    """Render a source and all its edits into its folder, and return what the manifest says."""
+    """Render a source and all its edits into its folder, and return what the manifest says.
+
+    The edits are those that are `planned`, with their targets, else those of `plan_edits`.
+    """
     name = episode_name(source.body, source.start)
     split = split_of(source.start, test_share)
     folder = out / name
@@ -137,7 +143,7 @@ def write_episode(
     parsed = parse_manipulation(source.instruction)
     drawn = int(np.random.default_rng([seed, *name.encode()]).integers(2**31))
     records = []
-    for edit, target in plan_edits(source):
+    for edit, target in plan_edits(source) if planned is None else planned:
         edited = stage.edits(takes, edit, target, protected, drawn)
         frames = list(edit.frames)
         arrays: dict[str, Any] = {
@@ -155,7 +161,7 @@ def write_episode(
                 group='negative' if edit.operator.is_negative else 'robust',
                 primitive=edit.primitive.value,
                 target=target,
-                onset='persistent' if edit.operator.is_persistent else 'first eligible frame',
+                onset=_onset(edit, planned is not None),
                 start=edit.start,
                 stop=edit.stop,
                 edited_frames=frames,
@@ -182,6 +188,12 @@ def write_episode(
         file=f'{name}/source.npz',
         edits=records,
     )
+
+
+def _onset(edit: Edit, is_planned: bool) -> str:
+    if edit.operator.is_persistent:
+        return 'persistent'
+    return 'first eligible frame of a drawn phase' if is_planned else 'first eligible frame'
 
 
 def write_manifest(out: Path, records: Sequence[SourceRecord]) -> None:
