@@ -23,6 +23,8 @@ class GrmConfig:
         width: Of a token.
         layers: Of the transformer.
         heads: Of its attention.
+        channels: Of the encoders' first convolution, a multiple of 8; the next ones have two,
+            three and four times as many.
         vocabulary: Numbers that words of an instruction are hashed to.
         words: Most words of an instruction.
     """
@@ -35,6 +37,7 @@ class GrmConfig:
     width: int = 128
     layers: int = 2
     heads: int = 4
+    channels: int = 32
     vocabulary: int = 512
     words: int = 32
 
@@ -54,6 +57,8 @@ class GrmConfig:
                 f'view_px {self.view_px}, cell_px {self.cell_px}; allowed: a multiple of 16, '
                 'and 16 and more'
             )
+        if self.channels % 8:
+            raise ParameterError(f'channels {self.channels}; allowed: a multiple of 8')
         if self.width % self.heads:
             raise ParameterError(f'width {self.width}; allowed: a multiple of {self.heads} heads')
 

@@ -54,7 +54,7 @@ def make_input(config: GrmConfig, queries: Sequence[Query], instruction: str) ->
     """
     if not queries:
         raise ParameterError('0 queries; allowed: 1 and more')
-    rows = [_row(config, query) for query in queries]
+    rows = [query_arrays(config, query) for query in queries]
     views, view_mask, cells, cell_mask = (np.stack(part) for part in zip(*rows, strict=True))
     words = hash_words(config, instruction)
     return GrmInput(
@@ -78,7 +78,14 @@ def hash_words(config: GrmConfig, instruction: str) -> list[int]:
     return (found + [0] * config.words)[: config.words]
 
 
-def _row(config: GrmConfig, query: Query) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def query_arrays(
+    config: GrmConfig, query: Query
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return views, view mask, cells and cell mask of one query, shaped as a row of `GrmInput`.
+
+    Raises:
+        ParameterError: If views or panels are not of the model's layout.
+    """
     parts = [query.start, query.goal, query.before, query.after]
     there = next(part for part in parts if part is not None)
     blank = np.zeros_like(there.images)

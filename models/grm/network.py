@@ -1,7 +1,8 @@
 """The small GRM: images to tokens, a transformer over them, one signed hop (Robo-Dopamine 2.0).
 
 Every view and every cell of a panel is a token; cells and views that are not there are masked, so
-padding cannot be told from its absence. The regression head replaces the paper's text output.
+padding cannot be told from its absence. A regression head, which reads the question and both
+endpoints, replaces the paper's text output.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ from torch import Tensor
 from torch import nn
 
 from structrl_ros.models.grm.config import GrmConfig
+from structrl_ros.models.grm.distinct import DistinctInput
 from structrl_ros.models.grm.inputs import GrmInput
 from structrl_ros.progress.hop import LABEL_SCALE
 
 #: Start, goal, before, after; each with three view slots.
 _PARTS, _SLOTS = 4, 3
-_CHANNELS = (32, 64, 96, 128)
+_BEFORE = 2
+#: Channels of the convolutions, in those of the first.
+_WIDENING = (1, 2, 3, 4)
 
 
 class GrmNetwork(nn.Module):
@@ -27,8 +31,8 @@ class GrmNetwork(nn.Module):
         super().__init__()
         self.config = config
         width = config.width
-        self.view_encoder = _Encoder(width, pool=4)
-        self.cell_encoder = _Encoder(width, pool=2)
+        self.view_encoder = _Encoder(width, config.channels, pool=4)
+        self.cell_encoder = _Encoder(width, config.channels, pool=2)
         self.part = nn.Parameter(0.02 * torch.randn(_PARTS, 1, width))
         self.slot = nn.Parameter(0.02 * torch.randn(1, _SLOTS, width))
         self.cell = nn.Parameter(0.02 * torch.randn(config.cells, width))
@@ -46,39 +50,48 @@ class GrmNetwork(nn.Module):
         self.transformer = nn.TransformerEncoder(
             layer, config.layers, norm=nn.LayerNorm(width), enable_nested_tensor=False
         )
-        self.head = nn.Sequential(nn.Linear(width, width), nn.GELU(), nn.Linear(width, 1))
+        self.head = nn.Sequential(nn.Linear(3 * width, width), nn.GELU(), nn.Linear(width, 1))
 
     def forward(self, inputs: GrmInput) -> Tensor:
         """Return the estimates of 100 x hop (Eq. 9), shape (B,); not clipped."""
-        batch = inputs.views.shape[0]
         views = _encode(self.view_encoder, inputs.views, inputs.view_mask)
+        cells = _encode(self.cell_encoder, inputs.cells, inputs.cell_mask)
+        return self._answer(views, inputs.view_mask, cells, inputs.cell_mask, inputs.words)
+
+    def answer_distinct(self, inputs: DistinctInput) -> Tensor:
+        """Return what `forward` returns; each distinct image is encoded once."""
+        views = _look_up(self.view_encoder, inputs.views, inputs.view_index)
+        cells = _look_up(self.cell_encoder, inputs.cells, inputs.cell_index)
+        view_mask, cell_mask = inputs.view_index >= 0, inputs.cell_index >= 0
+        return self._answer(views, view_mask, cells, cell_mask, inputs.words)
+
+    def _answer(
+        self, views: Tensor, view_mask: Tensor, cells: Tensor, cell_mask: Tensor, words: Tensor
+    ) -> Tensor:
+        batch = len(words)
         views = views + (self.part + self.slot)
-        cells = _encode(self.cell_encoder, inputs.cells, inputs.cell_mask) + self.cell
-        present = (inputs.words > 0).float().unsqueeze(-1)
-        words = (self.word(inputs.words) * present).sum(1) / present.sum(1).clamp(min=1.0)
-        question = self.question.expand(batch, -1, -1) + words.unsqueeze(1)
+        cells = cells + self.cell
+        present = (words > 0).float().unsqueeze(-1)
+        meant = (self.word(words) * present).sum(1) / present.sum(1).clamp(min=1.0)
+        question = self.question.expand(batch, -1, -1) + meant.unsqueeze(1)
         tokens = torch.cat([question, views.flatten(1, 2), cells], dim=1)
-        there = torch.cat(
-            [
-                torch.ones(batch, 1, dtype=torch.bool, device=tokens.device),
-                inputs.view_mask.flatten(1),
-                inputs.cell_mask,
-            ],
-            dim=1,
-        )
+        always = torch.ones(batch, 1, dtype=torch.bool, device=tokens.device)
+        there = torch.cat([always, view_mask.flatten(1), cell_mask], dim=1)
         seen = self.transformer(tokens, src_key_padding_mask=~there)
-        answer: Tensor = LABEL_SCALE * self.head(seen[:, 0]).squeeze(-1)
+        ends = _mean_of_slots(seen[:, 1 : 1 + _PARTS * _SLOTS], view_mask)[:, _BEFORE:]
+        told = torch.cat([seen[:, 0], ends.flatten(1)], dim=1)
+        answer: Tensor = LABEL_SCALE * self.head(told).squeeze(-1).float()
         return answer
 
 
 class _Encoder(nn.Module):
     """Images (N, 3, S, S) in [-1, 1] to tokens (N, width)."""
 
-    def __init__(self, width: int, pool: int) -> None:
+    def __init__(self, width: int, first: int, pool: int) -> None:
         super().__init__()
         layers: list[nn.Module] = []
         before = 3
-        for channels in _CHANNELS:
+        for channels in [first * factor for factor in _WIDENING]:
             layers += [
                 nn.Conv2d(before, channels, 3, stride=2, padding=1),
                 nn.GroupNorm(8, channels),
@@ -95,9 +108,28 @@ class _Encoder(nn.Module):
 
 def _encode(encoder: _Encoder, images: Tensor, mask: Tensor) -> Tensor:
     """Encode the images that are there; the others get zeros, shape (*mask.shape, width)."""
-    shown = images[mask].permute(0, 3, 1, 2).float() / 127.5 - 1.0
+    shown = images[mask]
     width = encoder.layers[-1].out_features
-    tokens = torch.zeros(*mask.shape, width, dtype=shown.dtype, device=images.device)
-    if shown.shape[0]:
-        tokens[mask] = encoder(shown)
+    tokens = torch.zeros(*mask.shape, width, device=images.device)
+    if len(shown):
+        tokens[mask] = encoder(_scaled(shown)).float()
     return tokens
+
+
+def _look_up(encoder: _Encoder, images: Tensor, index: Tensor) -> Tensor:
+    """Encode all images, and return those of the index; -1 is zeros, (*index.shape, width)."""
+    width = encoder.layers[-1].out_features
+    nothing = torch.zeros(1, width, device=images.device)
+    table = torch.cat([encoder(_scaled(images)).float(), nothing]) if len(images) else nothing
+    return table.index_select(0, (index % len(table)).flatten()).unflatten(0, index.shape)
+
+
+def _mean_of_slots(tokens: Tensor, mask: Tensor) -> Tensor:
+    """Return the mean token of each part over the views that are there, (B, parts, width)."""
+    weights = mask.to(tokens.dtype).unsqueeze(-1)
+    return (tokens.unflatten(1, mask.shape[1:]) * weights).sum(2) / weights.sum(2).clamp(min=1.0)
+
+
+def _scaled(images: Tensor) -> Tensor:
+    """Return images (N, S, S, 3) of bytes as (N, 3, S, S) in [-1, 1]."""
+    return images.permute(0, 3, 1, 2).float() / 127.5 - 1.0

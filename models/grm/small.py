@@ -10,7 +10,7 @@ import torch
 
 from structrl_ros.errors import ParameterError
 from structrl_ros.models.grm.checkpoint import load_grm
-from structrl_ros.models.grm.inputs import make_input
+from structrl_ros.models.grm.distinct import make_distinct
 from structrl_ros.models.grm.network import GrmNetwork
 from structrl_ros.progress.context import Query
 from structrl_ros.progress.hop import LABEL_SCALE
@@ -50,10 +50,11 @@ class SmallGrm:
         if len(queries) != len(contexts):
             wrong = next(type(c).__name__ for c in contexts if not isinstance(c, Query))
             raise ParameterError(f'context of type {wrong}; allowed: Query')
-        inputs = make_input(self._network.config, queries, self.instruction)
+        instructions = [self.instruction] * len(queries)
+        inputs = make_distinct(self._network.config, queries, instructions)
         device = next(self._network.parameters()).device
         with torch.inference_mode():
-            answers = self._network(inputs.to(device)).cpu().double().numpy()
+            answers = self._network.answer_distinct(inputs.to(device)).cpu().double().numpy()
         hops: Float64 = np.clip(answers / LABEL_SCALE, -1.0, 1.0)
         hops[~np.isfinite(answers)] = np.nan
         return hops

@@ -1,4 +1,4 @@
-"""`structrl train sft | ppo | grpo`: a policy from demonstrations, and better by practice."""
+"""`structrl train sft | ppo | grpo | grm`: policies, better by practice, and a progress model."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from typing import Annotated
 
 import typer
 
+from structrl_ros.cli.train_grm import train_grm
 from structrl_ros.cli.training_command import TrainCommand
 from structrl_ros.cli.training_command import run_command
 
 train = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode='rich',
-    help='Train a policy: imitate demonstrations (sft), then practise (ppo, grpo).',
+    help='Train a policy: imitate demonstrations (sft), then practise (ppo, grpo); or a GRM.',
 )
+train.command('grm')(train_grm)
 
 Body = Annotated[
     str,

@@ -22,6 +22,8 @@ _SHOWN = {
     'evaluation/ode_success': 'evaluation',
     'actor/kl': 'kl',
     'sft/loss': 'loss',
+    'grm/loss': 'loss',
+    'validation/all/mse': 'validation',
 }
 #: A terminal that shows no bar gets a line at every tenth of the way.
 _LINES = 10

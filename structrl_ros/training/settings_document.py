@@ -9,12 +9,13 @@ from typing import Any
 from typing import TypeVar
 
 import yaml
+from pydantic import BaseModel
 from pydantic import ValidationError
 
 from structrl_ros.errors import ParameterError
 from structrl_ros.training.settings import RunSettings
 
-Settings = TypeVar('Settings', bound=RunSettings)
+Settings = TypeVar('Settings', bound=BaseModel)
 
 #: Where the configurations lie that ship with the package.
 CONFIGS = Path(__file__).parent / 'configs'
@@ -72,7 +73,7 @@ def settings_text(settings: RunSettings) -> str:
     return json.dumps(settings.model_dump(mode='json'), indent=2)
 
 
-def _one_line(kind: type[RunSettings], error: ValidationError) -> str:
+def _one_line(kind: type[BaseModel], error: ValidationError) -> str:
     fault = error.errors(include_url=False)[0]
     key = '.'.join(str(part) for part in fault['loc'])
     if fault['type'] == 'extra_forbidden':

@@ -1,0 +1,137 @@
+"""`structrl train grm`: the history-conditioned progress model, from counterfactual sets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from structrl_ros.errors import ParameterError
+
+if TYPE_CHECKING:
+    from structrl_ros.training.grm_data import GrmData
+    from structrl_ros.training.grm_measurement import FamilyScore
+    from structrl_ros.training.grm_settings import GrmSettings
+    from structrl_ros.training.run_directory import RunDirectory
+
+
+def train_grm(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar='SET... [KEY:=VALUE]...',
+            help='Sets of structrl data counterfactual; settings, as batch:=32.',
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help='Where the run is kept; default runs/<time>.')
+    ] = None,
+    control: Annotated[str, typer.Option(help='E0, E1, E2, E3 or E4, the curriculum.')] = '',
+    layout: Annotated[str, typer.Option(help='panel or static (Eq. 3).')] = '',
+    ood: Annotated[
+        bool, typer.Option('--ood/--no-ood', help='Whether to train on edited endpoints.')
+    ] = True,
+    seed: Annotated[int | None, typer.Option(min=0, help='Seed of everything drawn.')] = None,
+    resume: Annotated[
+        bool, typer.Option('--resume', help='Go on with the run in --out, to the same numbers.')
+    ] = False,
+) -> None:
+    """Train the small GRM of Robo-Dopamine 2.0 on signed hops (Eq. 9 to 11).
+
+    Example: [bold]structrl train grm sets/tabletop --out runs/grm[/]
+    """
+    import torch
+
+    from structrl_ros.cli.up import parse_assignments
+
+    torch.set_num_threads(1)
+    sets = [Path(word) for word in words or () if ':=' not in word]
+    assignments = parse_assignments([word for word in words or () if ':=' in word])
+    named = {'control': control, 'layout': layout, 'seed': '' if seed is None else str(seed)}
+    assignments |= {key: text for key, text in named.items() if text}
+    if not ood:
+        assignments['ood'] = 'false'
+    console = Console(soft_wrap=True)
+    run, settings, data = (_go_on if resume else _begin)(sets, assignments, out)
+    try:
+        _carry_out(run, settings, data, console)
+    finally:
+        run.close()
+
+
+def _begin(
+    sets: Sequence[Path], assignments: Mapping[str, str], out: Path | None
+) -> tuple[RunDirectory, GrmSettings, GrmData]:
+    """Return a new run, in a directory of its own."""
+    from structrl_ros.cli.up import new_run_directory
+    from structrl_ros.training.grm_data import load_data
+    from structrl_ros.training.grm_run import run_document
+    from structrl_ros.training.grm_settings import GrmSettings
+    from structrl_ros.training.run_directory import create_run
+    from structrl_ros.training.settings_document import make_settings
+
+    if not sets:
+        raise ParameterError('no set to train on; structrl data counterfactual makes one')
+    settings = make_settings(GrmSettings, {}, assignments)
+    document = run_document(sets, settings)
+    data = load_data(sets, settings)
+    return create_run(new_run_directory(out), document), settings, data
+
+
+def _go_on(
+    sets: Sequence[Path], assignments: Mapping[str, str], out: Path | None
+) -> tuple[RunDirectory, GrmSettings, GrmData]:
+    """Return the run in the directory that is named, as it was left."""
+    from structrl_ros.training.grm_data import load_data
+    from structrl_ros.training.grm_run import run_of_document
+    from structrl_ros.training.run_directory import open_run
+
+    if out is None:
+        raise ParameterError('--resume needs --out: the run to go on with')
+    given = [*map(str, sets), *assignments]
+    if given:
+        raise ParameterError(f'{given[0]}: a run goes on as it began; leave it out with --resume')
+    run = open_run(out)
+    try:
+        begun_with, settings = run_of_document(run.config)
+        return run, settings, load_data(begun_with, settings)
+    except BaseException:
+        run.close()
+        raise
+
+
+def _carry_out(run: RunDirectory, settings: GrmSettings, data: GrmData, console: Console) -> None:
+    from structrl_ros.cli.training_display import TrainingDisplay
+    from structrl_ros.training.grm_run import GrmRun
+    from structrl_ros.training.grm_trainer import GrmTrainer
+
+    counts = ', '.join(f'{len(found)} {use}' for use, found in data.episodes.items())
+    console.print(f'[bold]structrl train grm[/] [dim]{run.path}[/]\nepisodes: {counts}')
+    dropped = {use: table.dropped for use, table in data.tables.items() if table.dropped}
+    if dropped:
+        console.print(f'pairs left out, their failure is not to be seen: {dropped}')
+    display = TrainingDisplay(console, 'update', settings.updates)
+    trainer = GrmTrainer(settings, data.tables, GrmRun(run, settings, data.episodes), display)
+    try:
+        with display:
+            trainer.run()
+    except KeyboardInterrupt:
+        console.print(f'stopped; to go on: structrl train grm --resume --out {run.path}')
+        raise typer.Exit(130) from None
+    if trainer.scores:
+        console.print(_table(trainer.scores))
+    console.print(f'best: {run.path / "best"}')
+
+
+def _table(scores: Mapping[str, FamilyScore]) -> Table:
+    table = Table('family', 'pairs', 'MSE of 100 hop', 'sign', 'rank', title='test pairs')
+    for family, score in scores.items():
+        told = ['' if n is None else f'{n:.3f}' for n in (score.sign, score.rank)]
+        table.add_row(family, str(score.count), f'{score.mse:.1f}', *told)
+    return table

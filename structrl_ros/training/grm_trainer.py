@@ -1,0 +1,201 @@
+"""Training of the small GRM: the Signed-Hop Curriculum (Robo-Dopamine 2.0, Eq. 9 to 11).
+
+What is drawn depends on the seed and the number of the update alone, so a run that was killed
+goes on from its checkpoint to the numbers of one that never stopped.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from torch.nn.functional import mse_loss
+
+from structrl_ros.errors import TrainingError
+from structrl_ros.models.grm.distinct import make_distinct
+from structrl_ros.models.grm.network import GrmNetwork
+from structrl_ros.progress.curriculum import split_pools
+from structrl_ros.progress.curriculum import stages
+from structrl_ros.training.cpu_watch import CpuWatch
+from structrl_ros.training.descent import descend
+from structrl_ros.training.grm_augmentation import augment
+from structrl_ros.training.grm_measurement import FamilyScore
+from structrl_ros.training.grm_measurement import answer_pairs
+from structrl_ros.training.grm_measurement import score_metrics
+from structrl_ros.training.grm_measurement import score_pairs
+from structrl_ros.training.grm_pairs import PairTable
+from structrl_ros.training.grm_run import GrmRun
+from structrl_ros.training.grm_settings import GrmSettings
+from structrl_ros.training.metrics_log import Metrics
+from structrl_ros.training.trainer_state import TrainerState
+
+Report = Callable[[int, Mapping[str, float | None]], None]
+
+
+class GrmTrainer:
+    """Updates of one run; `run` does those that are not done yet."""
+
+    def __init__(
+        self,
+        settings: GrmSettings,
+        tables: Mapping[str, PairTable],
+        run: GrmRun | None = None,
+        report: Report | None = None,
+    ) -> None:
+        """Make the network, or take up the checkpoint of the run.
+
+        Args:
+            settings: See `GrmSettings`.
+            tables: Pairs by what they are for: 'training', 'validation' (may be missing: the
+                last update is the best then) and 'test'.
+            run: Where it is kept, None: nowhere.
+            report: Is called at each line of the log.
+
+        Raises:
+            ParameterError: If the architecture or a pool of pairs does not allow it.
+            CheckpointError: If the checkpoint is of another architecture.
+        """
+        self.settings, self.tables, self.metrics = settings, tables, list[Metrics]()
+        self.scores: dict[str, FamilyScore] = {}
+        self._run, self._report = run, report
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(settings.seed)
+            self.network = GrmNetwork(settings.grm_config()).to(settings.device)
+        self.best = copy.deepcopy(self.network)
+        self._best_update, self._best_mse = 0, math.inf
+        self._optimiser = torch.optim.AdamW(
+            self.network.parameters(), settings.learning_rate, weight_decay=settings.weight_decay
+        )
+        pools = split_pools(tables['training'].pairs)
+        rng = np.random.default_rng([settings.seed, 1])
+        self._stages = stages(
+            settings.control, pools, settings.stage_samples, rng, settings.replay_share
+        )
+        self._done = 0
+        if run is not None and run.has_checkpoint:
+            self._restore(run.load_state())
+
+    def run(self) -> None:
+        """Train to the end, and measure the best weights on the test pairs.
+
+        Raises:
+            TrainingError: If a loss or gradient is not finite.
+            CheckpointError: If a checkpoint cannot be saved; the old one stays.
+        """
+        log = None if self._run is None else self._run.open_log(self._done)
+        try:
+            while self._done < self.settings.updates:
+                metrics = self._advance()
+                self.metrics.append(metrics)
+                if log is not None:
+                    log.write(self._done, metrics)
+                self._save()
+                if self._report is not None:
+                    self._report(self._done, metrics)
+        finally:
+            if log is not None:
+                log.close()
+
+    def _advance(self) -> Metrics:
+        """Run the updates up to the next checkpoint, and measure."""
+        every, updates, watch = self.settings.checkpoint_every, self.settings.updates, CpuWatch()
+        count = min(every - self._done % every, updates - self._done)
+        losses = []
+        self.network.train()
+        with watch.part('update'):
+            for _ in range(count):
+                losses.append(self._update())
+                self._done += 1
+        metrics: Metrics = {
+            'grm/loss': math.fsum(losses) / count,
+            'grm/stage': float(1 + (self._done > self.settings.stage_updates)),
+        }
+        with watch.part('measurement'):
+            metrics |= self._measure()
+        return metrics | watch.seconds()
+
+    def _update(self) -> float:
+        settings = self.settings
+        stage, number = divmod(self._done, settings.stage_updates)
+        table = self.tables['training']
+        chosen = self._stages[stage][number * settings.batch : (number + 1) * settings.batch]
+        inputs = make_distinct(self.network.config, *table.batch(chosen.tolist()))
+        rng = np.random.default_rng([settings.seed, 2, self._done])
+        inputs = augment(
+            inputs, rng, shift_px=settings.shift_px, brightness=settings.brightness
+        ).to(settings.device)
+        truth = torch.from_numpy(table.labels[chosen]).float().to(settings.device)
+        for group in self._optimiser.param_groups:
+            group['lr'] = self._rate()
+        kind = torch.device(settings.device).type
+        is_low = settings.precision == 'bfloat16' or (settings.precision, kind) == ('auto', 'cuda')
+        with torch.autocast(kind, torch.bfloat16, enabled=is_low):
+            answers = self.network.answer_distinct(inputs)
+        loss = mse_loss(answers, truth)
+        if not bool(torch.isfinite(loss)):
+            raise TrainingError(f'after update {self._done}: the loss is not finite')
+        # Labels of 100 x hop make gradients of thousands; the scale leaves AdamW's steps alone.
+        descend(
+            self._optimiser,
+            list(self.network.parameters()),
+            loss / 1e4,
+            clip=settings.gradient_clip,
+            what='GRM',
+        )
+        return float(loss.detach())
+
+    def _rate(self) -> float:
+        """Return the learning rate of the next update: up in a line, down in a half cosine."""
+        settings = self.settings
+        warmup = settings.warmup_share * settings.updates
+        if self._done < warmup:
+            return settings.learning_rate * (self._done + 1) / (warmup + 1)
+        share = (self._done - warmup) / max(settings.updates - warmup, 1.0)
+        return settings.learning_rate * 0.5 * (1.0 + math.cos(math.pi * share))
+
+    def _measure(self) -> Metrics:
+        metrics: Metrics = {}
+        validation = self.tables.get('validation')
+        mse = -float(self._done)  # without validation, later is better
+        if validation is not None:
+            scores = score_pairs(answer_pairs(self.network, validation), validation)
+            metrics |= score_metrics('validation', scores)
+            mse = scores['all'].mse
+        if mse < self._best_mse:
+            self._best_update, self._best_mse = self._done, mse
+            self.best.load_state_dict(self.network.state_dict())
+        if self._done == self.settings.updates:
+            test = self.tables['test']
+            self.scores = score_pairs(answer_pairs(self.best, test), test)
+            metrics |= score_metrics('test', self.scores)
+        return metrics
+
+    def _save(self) -> None:
+        if self._run is None:
+            return
+        state = TrainerState()
+        state.put_module('network', self.network)
+        state.put_module('best', self.best)
+        state.put_optimiser('optimiser', self._optimiser)
+        state.numbers |= {
+            'update': self._done,
+            'best_update': self._best_update,
+            'best_mse': self._best_mse,
+        }
+        scores = self.scores or None
+        told = f'of {self.settings.updates} updates'
+        if self._best_update == self._done or scores is not None:
+            self._run.save_best(self.best, f'Update {self._best_update} {told}.', scores)
+        self._run.save(self.network, state, f'Update {self._done} {told}.')
+
+    def _restore(self, state: TrainerState) -> None:
+        state.get_module('network', self.network)
+        state.get_module('best', self.best)
+        state.get_optimiser('optimiser', self._optimiser)
+        self._done = int(state.numbers['update'])
+        self._best_update = int(state.numbers['best_update'])
+        self._best_mse = float(state.numbers['best_mse'])
