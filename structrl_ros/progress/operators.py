@@ -139,6 +139,7 @@ def plan_edit(
     manipulation: Manipulation,
     active: Sequence[Primitive],
     released: Sequence[bool] | None = None,
+    earliest: int = 0,
 ) -> Edit | None:
     """Return where an operator changes a trajectory, None if it has no frame that is eligible.
 
@@ -152,6 +153,8 @@ def plan_edit(
         active: Primitive of each frame, length T.
         released: Whether each frame lies in the release of a transfer, length T; None takes
             progress from `RELEASE_PROGRESS` on.
+        earliest: First frame that may be the onset; 0 is the paper's rule. Persistent operators
+            do not heed it.
 
     Raises:
         ParameterError: If the instruction does not admit the operator, or lengths differ.
@@ -169,7 +172,7 @@ def plan_edit(
     release = [p >= RELEASE_PROGRESS for p in progress] if released is None else list(released)
     if operator.is_persistent:
         return Edit(operator, active[0], 0, total, total)
-    for i in range(1 if operator.is_negative else 0, total):
+    for i in range(max(earliest, 1 if operator.is_negative else 0), total):
         if _is_eligible(operator, active[i], progress[i], release[i]):
             stop = _segment_end(active, i) if manipulation.is_multi_stage else total
             return Edit(operator, active[i], i, stop, total)

@@ -97,8 +97,13 @@ def record_states(
     for _ in range(round(_AFTERMATH * len(states))):
         body.step(body.hold_action())
         states.append(body.simulator_state())
+    return info, spread_frames(states, frames)
+
+
+def spread_frames(states: Sequence[Float64], frames: int) -> list[Float64]:
+    """Return about `frames` of the states, evenly spread, the first and the last among them."""
     picks = [round(i * (len(states) - 1) / (frames - 1)) for i in range(frames)]
-    return info, [states[i] for i in dict.fromkeys(picks)]
+    return [states[i] for i in dict.fromkeys(picks)]
 
 
 def _request(info: TaskInfo) -> PlanRequest:

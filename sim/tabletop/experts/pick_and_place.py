@@ -56,7 +56,7 @@ def pick_and_place(view: WorldView, task: Task, slot: int, fixture: int) -> Floa
     goal[:, 0] += cos * thing.place[0] - sin * thing.place[1]
     goal[:, 1] += sin * thing.place[0] + cos * thing.place[1]
     goal[:, 2] += thing.half_height + CLEARANCE
-    return choose(view.held[:, slot], _bring(view, slot, goal), pick(view, task, slot))
+    return choose(view.held[:, slot], bring(view, slot, goal), pick(view, task, slot))
 
 
 def put_down(view: WorldView, task: Task, slot: int) -> Float64:
@@ -66,10 +66,11 @@ def put_down(view: WorldView, task: Task, slot: int) -> Float64:
     goal[:, 0] = sum(thing.pose.x) / 2.0
     goal[:, 1] = sum(thing.pose.y) / 2.0
     goal[:, 2] = thing.pose.z + thing.half_height + CLEARANCE
-    return _bring(view, slot, goal)
+    return bring(view, slot, goal)
 
 
-def _bring(view: WorldView, slot: int, goal: Float64) -> Float64:
+def bring(view: WorldView, slot: int, goal: Float64) -> Float64:
+    """Return the move that carries a held object's centre to a goal (B, 3) and lets it go."""
     off = goal - view.objects[:, slot]
     turn = np.zeros(len(off))
     ready = near(off, turn).within(RELEASE_ASIDE, RELEASE_UP)

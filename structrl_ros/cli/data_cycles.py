@@ -1,0 +1,60 @@
+"""`structrl data cycles`: look-alike cycles, in which only history tells the progress."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import track
+
+from structrl_ros.errors import ParameterError
+
+
+def cycles(
+    out: Annotated[Path, typer.Argument(help='Folder of the set; must be empty or new.')],
+    episodes: Annotated[int, typer.Option(min=1, help='Episodes.')] = 20,
+    first: Annotated[int, typer.Option(min=0, help='First initial state.')] = 0,
+    count: Annotated[int, typer.Option(min=1, max=6, help='Insertions K of an episode.')] = 4,
+    frames: Annotated[int, typer.Option(min=16, max=500, help='Frames of an episode.')] = 48,
+    size: Annotated[int, typer.Option(min=32, max=512, help='Side of a picture, px.')] = 128,
+    seed: Annotated[int, typer.Option(min=0, help='Of scenes and of what operators draw.')] = 1,
+    test_share: Annotated[
+        float, typer.Option(min=0.0, max=1.0, help='Share of episodes in the split test.')
+    ] = 0.3,
+) -> None:
+    """Put one block on one peg K times and take it off in between, with all OOD operators.
+
+    The set has the format of structrl data counterfactual.
+
+    Example: [bold]structrl data cycles sets/cycles --episodes 40[/]
+    """
+    from structrl_ros.training.counterfactual_set import write_manifest
+    from structrl_ros.training.voc_cycles import make_cycles
+
+    if out.exists() and any(out.iterdir()):
+        raise ParameterError(f'{out}: not empty; allowed: a new or empty folder')
+    out.mkdir(parents=True, exist_ok=True)
+    console = Console(soft_wrap=True)
+    records = []
+    made = make_cycles(
+        out,
+        range(first, first + episodes),
+        cycles=count,
+        frames=frames,
+        size_px=size,
+        seed=seed,
+        test_share=test_share,
+        on_failure=lambda line: console.print(f'left out: {line}', style='yellow'),
+    )
+    for record in track(made, 'episodes', total=episodes, console=console):
+        records.append(record)
+        write_manifest(out, records)
+    tests = sum(record.split == 'test' for record in records)
+    edits = sum(len(record.edits) for record in records)
+    console.print(
+        f'{len(records)} episodes in {out}, {tests} for tests; {edits} edited trajectories',
+        highlight=False,
+        markup=False,
+    )
