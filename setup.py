@@ -9,6 +9,7 @@ NODES = (
     'planner_node',
     'policy_node',
     'tracker_node',
+    'grm_node',
     'sim_node',
     'recorder_node',
     'replayer_node',

@@ -129,7 +129,11 @@ class Reward:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What the reward model says of one step; hops in [-1, 1], `latency` in seconds."""
+    """What the reward model says of one step; hops in [-1, 1], `latency` in seconds.
+
+    `step` counts the questions of an episode, from 1. A step that is not `valid` has no hops (0)
+    and repeats potential and gate. `hop_backward` is NaN where there is no goal.
+    """
 
     stamp_ns: int
     episode: int
@@ -259,7 +263,8 @@ class Observation:
     `images` maps a role to uint8 RGB (H, W, 3), upright; `image_stamps_ns` has the same keys.
     `predicates` and `simulator` are privileged and None on a real body. `committed`, shape (M, D),
     are the actions that are on their way to the body already, from `stamp_ns` on; it is given to
-    policies that continue from there (`PolicySpec.continues`).
+    policies that continue from there (`PolicySpec.continues`). `progress` is given to a monitor
+    that looks at it, and to no other.
     """
 
     stamp_ns: int
@@ -270,6 +275,7 @@ class Observation:
     predicates: Predicates | None = None
     simulator: SimulatorState | None = None
     committed: Float32 | None = None
+    progress: Progress | None = None
 
 
 @dataclass(frozen=True, slots=True)

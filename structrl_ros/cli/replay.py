@@ -17,11 +17,13 @@ from rich.table import Table
 from structrl_ros.cli.supervisor import Supervisor
 from structrl_ros.cli.up import parse_assignments
 from structrl_ros.errors import ParameterError
+from structrl_ros.nodes.grm_models import open_again
 from structrl_ros.params.graph import load_graph
 from structrl_ros.params.graph import process_environment
 from structrl_ros.params.tracker import TrackerParameters
 from structrl_ros.recording.comparison import Comparison
 from structrl_ros.recording.ledger import recorded_settings
+from structrl_ros.recording.progress_again import compare_hops
 from structrl_ros.recording.recomputation import compare
 from structrl_ros.recording.run_events import read_events
 from structrl_ros.subtasks.tracker import TrackerSettings
@@ -38,13 +40,18 @@ def bag_folder(path: Path) -> Path:
 def check_replay(path: Path, console: Console) -> int:
     """Compute a bag's subtasks, rewards, verdicts and progress again and print what differs.
 
+    Progress is fused again from its recorded hops, and asked of the recorded model again.
+
     Returns:
         The exit status: 0 if nothing differs.
 
     Raises:
         BagError: If there is no bag or it breaks the contract.
     """
-    results = compare(read_events(bag_folder(path)))
+    bag = bag_folder(path)
+    events = read_events(bag)
+    hops = compare_hops(bag, events, open_again)
+    results = [*compare(events), *([hops] if hops else [])]
     table = Table('computed again')
     table.add_column('compared', justify='right')
     table.add_column('not computable', justify='right')

@@ -52,8 +52,10 @@ def _lines(record: RunRecord, potential: Panel, hops: Panel) -> list[str]:
     valid = [p for p in record.progress if p.valid]
     lines = [polyline([(x(p.t_s), potential.y(p.potential)) for p in valid], 'line term0')]
     for field, name, class_ in HOPS:
-        points = [(x(p.t_s), hops.y(getattr(p, field))) for p in valid]
-        lines.append(titled(polyline(points, class_), f'{name} hop'))
+        told = [p for p in valid if getattr(p, field) is not None]
+        points = [(x(p.t_s), hops.y(getattr(p, field))) for p in told]
+        if points:
+            lines.append(titled(polyline(points, class_), f'{name} hop'))
     return lines
 
 

@@ -40,6 +40,7 @@ def compare_progress(events: RunEvents) -> Comparison:
 
 def _difference(progress: Progress, fusion: Fusion) -> str:
     hops = (progress.hop_forward, progress.hop_backward, progress.hop_incremental)
+    fusion.has_goal = not math.isnan(progress.hop_backward)
     fusion.step(*(hops if progress.valid else (math.nan,) * 3))
     computed = {
         'potential': float(fusion.potential),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from structrl_ros.recording.run_curves import DoneEntry
 from structrl_ros.recording.run_curves import ProgressEntry
 from structrl_ros.recording.run_events import RunEvents
@@ -33,7 +35,7 @@ def progress_entries(events: RunEvents, start_ns: int) -> tuple[ProgressEntry, .
             t_s=(p.stamp_ns - start_ns) / 1e9,
             step=p.step,
             hop_forward=p.hop_forward,
-            hop_backward=p.hop_backward,
+            hop_backward=None if math.isnan(p.hop_backward) else p.hop_backward,
             hop_incremental=p.hop_incremental,
             potential=p.potential,
             shaping=p.shaping,

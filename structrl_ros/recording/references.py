@@ -1,8 +1,10 @@
-"""Reference pictures of initial states: a picture, the first frame of a bag, placement cards."""
+"""Reference pictures: a picture, the first or last frame of a bag, placement cards."""
 
 from __future__ import annotations
 
 import json
+from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,6 +67,25 @@ def read_picture(path: Path) -> UInt8:
         raise ParameterError(f'reference {path}: no such file') from None
     except (OSError, UnidentifiedImageError) as error:
         raise ParameterError(f'reference {path} is no picture: {error}') from None
+
+
+def last_pictures(bag: Path, roles: Sequence[str]) -> dict[str, UInt8]:
+    """Return the last picture of each role that a bag holds, RGB (H, W, 3).
+
+    Raises:
+        ParameterError: If it holds no picture of any of the roles.
+        BagError: If there is no bag, or it is damaged.
+    """
+    reader = BagReader(bag)
+    found: dict[str, UInt8] = {}
+    for role in roles:
+        topics = [t for t in reader.topics if t.endswith(f'observation/{role}/image')]
+        last = deque(reader.raw_messages(topics), maxlen=1)
+        if last:
+            found[role] = decode_image(reader.decode(last[0]))
+    if not found:
+        raise ParameterError(f'{bag} holds no picture of {", ".join(roles)}')
+    return found
 
 
 def scaled(picture: UInt8, width: int, height: int) -> UInt8:

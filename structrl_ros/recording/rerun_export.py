@@ -6,6 +6,7 @@ a message is about, in seconds; `received` is when the recorder got it.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -136,7 +137,9 @@ class _Export:
 
     def _progress(self, entity: str, progress: Progress) -> None:
         for name in ('potential', 'hop_forward', 'hop_backward', 'hop_incremental'):
-            self._number(f'{entity}/{name}', getattr(progress, name))
+            value = getattr(progress, name)
+            if not math.isnan(value):  # a backward hop without a goal
+                self._number(f'{entity}/{name}', value)
 
     def _safety(self, entity: str, safety: Safety) -> None:
         self._say(entity, f'{safety.state.name.lower()} {safety.reason}'.strip())

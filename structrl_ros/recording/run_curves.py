@@ -18,12 +18,15 @@ class DoneEntry:
 
 @dataclass(frozen=True, slots=True)
 class ProgressEntry:
-    """What the progress model said of a step: hops and potential in [-1, 1]."""
+    """What the progress model said of a step: hops and potential in [-1, 1].
+
+    `hop_backward` is None where there was no goal.
+    """
 
     t_s: float
     step: int
     hop_forward: float
-    hop_backward: float
+    hop_backward: float | None
     hop_incremental: float
     potential: float
     shaping: float

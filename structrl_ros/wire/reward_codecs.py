@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from structrl_msgs.msg import Predicates as PredicatesMessage
 from structrl_msgs.msg import Progress as ProgressMessage
 from structrl_msgs.msg import Reward as RewardMessage
@@ -104,6 +106,8 @@ def reward_from_message(message: RewardMessage) -> Reward:
 def progress_to_message(progress: Progress) -> ProgressMessage:
     """Return the message of what the reward model says of a step; latency becomes float32.
 
+    NaN in `hop_backward` says that there is no goal, hence no backward term.
+
     Raises:
         MessageError: If a hop or the potential is outside [-1, 1].
     """
@@ -112,7 +116,7 @@ def progress_to_message(progress: Progress) -> ProgressMessage:
         episode=checked_int('Progress', 'episode', progress.episode, UINT32),
         step=checked_int('Progress', 'step', progress.step, UINT32),
         hop_forward=checked_unit('Progress', 'hop_forward', progress.hop_forward, -1.0),
-        hop_backward=checked_unit('Progress', 'hop_backward', progress.hop_backward, -1.0),
+        hop_backward=_checked_backward(progress.hop_backward),
         hop_incremental=checked_unit(
             'Progress', 'hop_incremental', progress.hop_incremental, -1.0
         ),
@@ -135,7 +139,7 @@ def progress_from_message(message: ProgressMessage) -> Progress:
         episode=int(message.episode),
         step=int(message.step),
         hop_forward=checked_unit('Progress', 'hop_forward', message.hop_forward, -1.0),
-        hop_backward=checked_unit('Progress', 'hop_backward', message.hop_backward, -1.0),
+        hop_backward=_checked_backward(message.hop_backward),
         hop_incremental=checked_unit('Progress', 'hop_incremental', message.hop_incremental, -1.0),
         negative_branch=bool(message.negative_branch),
         potential=checked_unit('Progress', 'potential', message.potential, -1.0),
@@ -143,6 +147,10 @@ def progress_from_message(message: ProgressMessage) -> Progress:
         latency=checked_duration('Progress', 'latency', message.latency),
         valid=bool(message.valid),
     )
+
+
+def _checked_backward(hop: float) -> float:
+    return math.nan if math.isnan(hop) else checked_unit('Progress', 'hop_backward', hop, -1.0)
 
 
 def _checked_predicate_names(names: tuple[str, ...], values: int) -> tuple[str, ...]:

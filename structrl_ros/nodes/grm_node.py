@@ -1,0 +1,176 @@
+"""grm_node: asks the GRM how far the episode is and publishes `progress` (lifecycle, autostart).
+
+Nobody waits for it but a planner with monitor grm: in lock-step it answers every chunk, by the
+pictures of its end, however late; in real time the latest frame wins.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from rclpy.clock import Clock
+from rclpy.clock import ClockType
+from rclpy.lifecycle import LifecycleNode
+from rclpy.lifecycle import TransitionCallbackReturn
+
+from structrl_ros.errors import MessageError
+from structrl_ros.errors import StructRLError
+from structrl_ros.nodes.grm_driver import GrmDriver
+from structrl_ros.nodes.grm_models import ModelOpener
+from structrl_ros.nodes.grm_models import open_model
+from structrl_ros.nodes.parameters import declare
+from structrl_ros.nodes.spinning import run_node
+from structrl_ros.params.grm import GrmParameters
+from structrl_ros.recording.progress_told import STATUS
+from structrl_ros.recording.progress_told import LookedAt
+from structrl_ros.recording.progress_told import told_values
+from structrl_ros.types import Progress
+from structrl_ros.wire import topics
+from structrl_ros.wire.body_codecs import episode_from_message
+from structrl_ros.wire.chunk_codecs import chunk_done_from_message
+from structrl_ros.wire.image_codecs import image_from_message
+from structrl_ros.wire.plan_codecs import plan_from_message
+from structrl_ros.wire.qos import message_type
+from structrl_ros.wire.qos import publisher_qos
+from structrl_ros.wire.qos import recorder_qos
+from structrl_ros.wire.qos import subscriber_qos
+from structrl_ros.wire.reward_codecs import progress_to_message
+from structrl_ros.wire.stamps import RosClock
+from structrl_ros.wire.task_codecs import HealthLevel
+from structrl_ros.wire.task_codecs import health_to_message
+
+SUCCESS = TransitionCallbackReturn.SUCCESS
+FAILURE = TransitionCallbackReturn.FAILURE
+
+
+class GrmNode(LifecycleNode):
+    """Subscribes, publishes, reports; `GrmDriver` decides. `close` ends its thread."""
+
+    def __init__(self, *, opener: ModelOpener = open_model, **options: Any) -> None:
+        """Declare parameters; with `autostart`, configure and activate.
+
+        Args:
+            opener: Loads model and goal; tests give their own.
+            **options: Of rclpy's Node.
+
+        Raises:
+            StructRLError: If a parameter is not allowed.
+        """
+        super().__init__('grm_node', **options)
+        self._settings, self._opener = declare(self, GrmParameters), opener
+        self._body_clock = RosClock(self)
+        self._driver: GrmDriver | None = None
+        self._owned: list[Callable[[], Any]] = []
+        self._wall_timers: list[Any] = []
+        if self._settings.autostart and self.trigger_configure() == SUCCESS:
+            self.trigger_activate()
+
+    def on_configure(self, state: Any) -> TransitionCallbackReturn:
+        """Load model and goal, then subscribe; the publisher of progress says that it is ready."""
+        try:
+            self._opened = self._opener(self._settings)
+        except StructRLError as error:
+            self.get_logger().error(str(error))
+            return FAILURE
+        self._driver = driver = GrmDriver(self._opened, self._settings, self._send)
+        self._hear(topics.EPISODE, lambda m: driver.see_episode(episode_from_message(m)))
+        self._hear(topics.PLAN, lambda m: driver.see_plan(plan_from_message(m)))
+        self._hear(topics.CHUNK_DONE, lambda m: driver.see_done(chunk_done_from_message(m)))
+        for role in self._settings.roles:
+            self._hear(topics.image_topic(role), partial(self._take_image, driver, role))
+        self._health, self._progress = (
+            make(message_type(topic), topic, publisher_qos(topic))
+            for topic, make in (
+                (topics.DIAGNOSTICS, self.create_publisher),
+                (topics.PROGRESS, self.create_lifecycle_publisher),
+            )
+        )
+        self._owned += [partial(self.destroy_publisher, p) for p in (self._health, self._progress)]
+        return super().on_configure(state)
+
+    def on_activate(self, state: Any) -> TransitionCallbackReturn:
+        """Begin to ask."""
+        wall = Clock(clock_type=ClockType.STEADY_TIME)
+        result = super().on_activate(state)
+        if self._driver is not None:
+            self._driver.activate(True)
+            self._wall_timers = [
+                self.create_timer(0.1, self._driver.consider, clock=wall),
+                self.create_timer(1.0, self._report, clock=wall),
+            ]
+        return result
+
+    def on_deactivate(self, state: Any) -> TransitionCallbackReturn:
+        """Stop asking; the answer that is under way is dropped."""
+        if self._driver is not None:
+            self._driver.activate(False)
+        for timer in self._wall_timers:
+            self.destroy_timer(timer)
+        self._wall_timers = []
+        return super().on_deactivate(state)
+
+    def on_cleanup(self, state: Any) -> TransitionCallbackReturn:
+        """Free the model and everything that was subscribed to."""
+        self.close()
+        for free in self._owned:
+            free()
+        self._owned = []
+        return super().on_cleanup(state)
+
+    def close(self) -> None:
+        """End the thread; a second call does nothing."""
+        if self._driver is not None:
+            self._driver.close()
+            self._driver = None
+
+    def _hear(self, topic: str, take: Callable[[Any], None]) -> None:
+        def heard(message: Any) -> None:
+            try:
+                take(message)
+            except MessageError as error:
+                self.get_logger().warning(str(error), throttle_duration_sec=1.0)
+
+        is_deep = self._settings.lockstep  # a body that waits for others may be chunks ahead
+        qos = recorder_qos(topic) if is_deep else subscriber_qos(topic)
+        subscription = self.create_subscription(message_type(topic), topic, heard, qos)
+        self._owned.append(partial(self.destroy_subscription, subscription))
+
+    def _take_image(self, driver: GrmDriver, role: str, message: Any) -> None:
+        driver.take_image(role, *image_from_message(message))
+
+    def _send(self, progress: Progress, looked_at: LookedAt) -> None:
+        """Publish a step, and what it looked at, by which a recording is checked."""
+        if not self.context.ok():
+            return
+        values = told_values(self._opened.ran_with, looked_at)
+        level, text = (
+            HealthLevel.OK if progress.valid else HealthLevel.WARN,
+            f'step {progress.step}',
+        )
+        told = health_to_message(progress.stamp_ns, STATUS, level, text, values)
+        self._health.publish(told)
+        self._progress.publish(progress_to_message(progress))
+
+    def _report(self) -> None:
+        if self._driver is None:
+            return
+        problem, numbers = self._driver.health()
+        text = problem or f'potential {numbers["potential"]}, latency {numbers["latency_s"]} s'
+        if problem:
+            self.get_logger().warning(problem, throttle_duration_sec=5.0)
+        level = HealthLevel.WARN if problem else HealthLevel.OK
+        now_ns, name = self._body_clock.now_ns(), 'grm_node: model'
+        self._health.publish(health_to_message(now_ns, name, level, text, numbers))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the node until SIGINT or SIGTERM."""
+    return run_node('grm_node', lambda _: GrmNode(), lambda node, _: node.close(), arguments)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
