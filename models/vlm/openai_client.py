@@ -1,9 +1,8 @@
 """Planner and monitor on any OpenAI-compatible server.
 
-Needs `httpx` and `pillow`, and a server with a vision-language model. The prompts are files with a
-version in `prompts/`; the plan forms are those of StructRL (Appendix B.1), the question to the
-monitor is REVER's Verify(s, o_start, o_now). The answers are text: the planner's goes through the
-same parser as that of every backend.
+Needs `httpx` and `pillow`, and a server with a vision-language model. What is asked stands in
+`questions`. A connection belongs to one backend, so that planner and monitor never wait for one
+another here; whether the server answers both at once is its own matter.
 """
 
 from __future__ import annotations
@@ -11,49 +10,25 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from pathlib import Path
 
 from structrl_ros.errors import ParameterError
 from structrl_ros.errors import PlannerUnavailableError
-from structrl_ros.errors import StaleDataError
 from structrl_ros.models.vlm.chat_client import ChatClient
 from structrl_ros.models.vlm.chat_client import ChatSettings
+from structrl_ros.models.vlm.pictures import check_format
 from structrl_ros.models.vlm.pictures import image_part
-from structrl_ros.models.vlm.pictures import text_part
+from structrl_ros.models.vlm.questions import VERDICT_SCHEMA
+from structrl_ros.models.vlm.questions import images_of
+from structrl_ros.models.vlm.questions import plan_messages
+from structrl_ros.models.vlm.questions import plan_schema
+from structrl_ros.models.vlm.questions import read_prompt
+from structrl_ros.models.vlm.questions import verify_messages
+from structrl_ros.models.vlm.questions import with_reasoning
 from structrl_ros.types import JsonObject
 from structrl_ros.types import Judgement
 from structrl_ros.types import Observation
 from structrl_ros.types import PlanRequest
 from structrl_ros.types import Subtask
-
-PLAN_SCHEMA: JsonObject = {
-    'type': 'object',
-    'properties': {
-        'reasoning': {'type': 'string'},
-        'stages': {'type': 'array', 'items': {'type': 'array', 'items': {'type': 'string'}}},
-    },
-    'required': ['reasoning', 'stages'],
-    'additionalProperties': False,
-}
-VERDICT_SCHEMA: JsonObject = {
-    'type': 'object',
-    'properties': {'done': {'type': 'boolean'}, 'confidence': {'type': 'number'}},
-    'required': ['done', 'confidence'],
-    'additionalProperties': False,
-}
-
-
-def read_prompt(name: str) -> str:
-    """Return a prompt by name and version, for example 'plan_v1'.
-
-    Raises:
-        ParameterError: If there is none of that name.
-    """
-    folder = Path(__file__).parent / 'prompts'
-    known = {p.stem: p for p in folder.glob('*.txt')}
-    if name not in known:
-        raise ParameterError(f'prompt {name!r} is unknown; known: {", ".join(sorted(known))}')
-    return known[name].read_text(encoding='utf-8').strip()
 
 
 class OpenAIPlanner:
@@ -64,6 +39,7 @@ class OpenAIPlanner:
         roles: Cameras whose images go with the question; () plans from the words alone.
         prompt: Name of the prompt.
         image_format: 'jpeg' or 'png'.
+        replan: Name of what is added to the question after a failed attempt.
     """
 
     def __init__(
@@ -72,11 +48,13 @@ class OpenAIPlanner:
         roles: Sequence[str] = ('head',),
         prompt: str = 'plan_v1',
         image_format: str = 'jpeg',
+        replan: str = 'replan_v1',
     ) -> None:
-        """Read the prompt; nothing is sent yet."""
+        """Read the prompts; nothing is sent yet."""
+        check_format(image_format)
         self.name = f'openai:{settings.model}'
         self.roles = tuple(roles)
-        self._prompt = read_prompt(prompt)
+        self._prompt, self._replan = read_prompt(prompt), read_prompt(replan)
         self._format = image_format
         self._client = ChatClient(settings)
 
@@ -86,21 +64,11 @@ class OpenAIPlanner:
         Raises:
             PlannerUnavailableError: If the server gave no answer.
             StaleDataError: If an image that shall go with the question is missing.
+            MessageError: If an image is none.
         """
-        parts = [text_part(_question(request))]
-        if self.roles:
-            parts += _pictures(request.observation, self.roles, self._format)
-        messages: list[JsonObject] = [
-            {'role': 'system', 'content': self._prompt},
-            {'role': 'user', 'content': parts},
-        ]
-        for answer, error in request.rejected:
-            said = f'That is no valid plan: {error}. Answer again, with a valid one.'
-            messages += [
-                {'role': 'assistant', 'content': answer},
-                {'role': 'user', 'content': said},
-            ]
-        return _with_reasoning(self._client.complete(messages, PLAN_SCHEMA, 'plan'))
+        pictures = _pictures(request.observation, self.roles, self._format)
+        messages = plan_messages(request, self._prompt, self._replan, pictures)
+        return with_reasoning(self._client.complete(messages, plan_schema(), 'plan'))
 
     def close(self) -> None:
         """Close the connection."""
@@ -120,6 +88,7 @@ class OpenAIMonitor:
         """Read the prompt; nothing is sent yet."""
         if not roles:
             raise ParameterError('a monitor without cameras sees nothing; allowed: 1 role or more')
+        check_format(image_format)
         self.name = f'openai:{settings.model}'
         self.roles = tuple(roles)
         self._prompt = read_prompt(prompt)
@@ -132,15 +101,10 @@ class OpenAIMonitor:
         Raises:
             PlannerUnavailableError: If the server gave no answer, or none that is a judgement.
             StaleDataError: If an image is missing.
+            MessageError: If an image is none.
         """
-        parts = [text_part(f'Step: {subtask.phrase}'), text_part('When the step began:')]
-        parts += _pictures(start, self.roles, self._format)
-        parts.append(text_part('Now:'))
-        parts += _pictures(now, self.roles, self._format)
-        messages: list[JsonObject] = [
-            {'role': 'system', 'content': self._prompt},
-            {'role': 'user', 'content': parts},
-        ]
+        before, after = (_pictures(o, self.roles, self._format) for o in (start, now))
+        messages = verify_messages(subtask, self._prompt, before, after)
         return read_judgement(self._client.complete(messages, VERDICT_SCHEMA, 'judgement'))
 
     def close(self) -> None:
@@ -172,37 +136,5 @@ def read_judgement(text: str) -> Judgement:
 def _pictures(
     observation: Observation | None, roles: Sequence[str], image_format: str
 ) -> list[JsonObject]:
-    """Return the images of the roles, in order."""
-    images = {} if observation is None else observation.images
-    missing = [r for r in roles if r not in images]
-    if missing:
-        raise StaleDataError(f'no image of {", ".join(missing)} has come from the body yet')
-    return [image_part(images[r], image_format) for r in roles]
-
-
-def _question(request: PlanRequest) -> str:
-    """Return the question in words."""
-    lines = [f'Instruction: {request.instruction}']
-    if request.vocabulary is not None:
-        lines.append(f'In the scene: {", ".join(request.vocabulary)}')
-    if request.failed is not None:
-        steps = request.failed.plan.subtasks
-        listed = '; '.join(f'{i + 1}. {s.phrase}' for i, s in enumerate(steps))
-        lines += [
-            f'Your plan was: {listed}',
-            f'Step {request.failed.index + 1} failed: {request.failed.reason}.',
-            'Plan again from the scene as it is now; list only what is left to do.',
-        ]
-    return '\n'.join(lines)
-
-
-def _with_reasoning(text: str) -> str:
-    """Put the reasoning of a JSON answer into a think block; any other text stays as it is."""
-    try:
-        answer = json.loads(text)
-    except (ValueError, RecursionError):
-        return text
-    reasoning = answer.get('reasoning') if isinstance(answer, dict) else None
-    if not isinstance(reasoning, str) or not reasoning.strip() or '<' in text:
-        return text
-    return f'<think>{reasoning}</think><answer>{text}</answer>'
+    """Return the images of the roles as parts of a message, in order."""
+    return [image_part(image, image_format) for image in images_of(observation, roles)]

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from structrl_ros.cli.bag import bag
 from structrl_ros.cli.bench_learning import bench_learning
+from structrl_ros.cli.bench_vlm import bench_vlm
 from structrl_ros.cli.calibrate import calibrate
 from structrl_ros.cli.console import console as console_command
 from structrl_ros.cli.data import data
@@ -36,6 +37,7 @@ bench = typer.Typer(
     no_args_is_help=True, help='Measure: every number in the docs comes from here.'
 )
 bench.command('learning')(bench_learning)
+bench.command('vlm')(bench_vlm)
 app.add_typer(bench, name='bench')
 app.add_typer(bag, name='bag')
 app.add_typer(export, name='export')
@@ -115,7 +117,7 @@ def demo(
     policy: Annotated[
         str, typer.Option(help='Policy: expert (scripted), flow (trained here).')
     ] = 'expert',
-    planner: Annotated[str, typer.Option(help='Planner: rules, or openai.')] = 'rules',
+    planner: Annotated[str, typer.Option(help='Planner: rules, openai or local.')] = 'rules',
     lockstep: Annotated[
         bool, typer.Option('--lockstep', help='Simulator waits for the policy: reproducible.')
     ] = False,

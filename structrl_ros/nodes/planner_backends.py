@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from structrl_ros.models.vlm.chat_client import ChatSettings
 from structrl_ros.params.planner import PlannerParameters
@@ -15,6 +16,10 @@ from structrl_ros.ports import Monitor
 from structrl_ros.ports import Planner
 from structrl_ros.subtasks.predicate_monitor import PredicateMonitor
 from structrl_ros.types import Subtask
+
+if TYPE_CHECKING:
+    from structrl_ros.models.vlm.local_monitor import LocalMonitor
+    from structrl_ros.models.vlm.local_planner import LocalPlanner
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +39,8 @@ def make_backends(parameters: PlannerParameters) -> Backends:
     """Return the backends that the parameters name.
 
     Raises:
-        StructRLError: If one cannot be had: httpx is missing, the address is none.
+        StructRLError: If one cannot be had: httpx is missing, the address is none, the model is
+            missing or cut.
     """
     planner: Planner = RulePlanner()
     monitor: Monitor = PredicateMonitor()
@@ -52,6 +58,10 @@ def make_backends(parameters: PlannerParameters) -> Backends:
             chat = _chat_settings(parameters, parameters.openai_verify_timeout_s)
             monitor = viewer = OpenAIMonitor(chat, roles, image_format=image_format)
             closing.append(viewer.close)
+    if 'local' in (parameters.planner, parameters.monitor):
+        local_planner, local_monitor = _local(parameters)
+        planner, monitor = local_planner or planner, local_monitor or monitor
+        closing += [b.close for b in (local_planner, local_monitor) if b is not None]
 
     def close() -> None:
         for free in closing:
@@ -80,7 +90,7 @@ def session_settings(p: PlannerParameters) -> SessionSettings:
         lockstep=p.lockstep,
         period_ns=round(1e9 / p.monitor_rate_hz),
         stall_limit_s=p.stall_limit_s,
-        monitor_roles=p.roles if p.monitor == 'openai' else (),
+        monitor_roles=p.roles if p.monitor in ('openai', 'local') else (),
         needs_predicates=p.monitor == 'predicates',
     )
 
@@ -93,6 +103,32 @@ def _chat_settings(p: PlannerParameters, timeout_s: float) -> ChatSettings:
         timeout_s=timeout_s,
         retries=p.openai_retries,
     )
+
+
+def _local(p: PlannerParameters) -> tuple[LocalPlanner | None, LocalMonitor | None]:
+    """Return the local backends that are wanted; both share one model."""
+    from structrl_ros.models.vlm.loading import VlmSettings
+    from structrl_ros.models.vlm.loading import load_vlm
+    from structrl_ros.models.vlm.local_monitor import LocalMonitor
+    from structrl_ros.models.vlm.local_planner import LocalPlanner
+
+    vlm = load_vlm(
+        VlmSettings(
+            model=p.model,
+            adapter=p.adapter,
+            device=p.device,
+            dtype=p.dtype,
+            four_bit=p.four_bit,
+            image_pixels=p.image_pixels,
+        )
+    )
+    planner = monitor = None
+    if p.planner == 'local':
+        longest = p.reasoning_characters
+        planner = LocalPlanner(vlm, p.roles, reasoning_characters=longest, max_steps=p.max_steps)
+    if p.monitor == 'local':
+        monitor = LocalMonitor(vlm, p.roles, threshold=p.verify_threshold)
+    return planner, monitor
 
 
 def _ignore(steps: Sequence[Subtask]) -> None:

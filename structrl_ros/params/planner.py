@@ -17,12 +17,12 @@ class PlannerParameters:
     planner: str = parameter(
         'rules',
         description='Backend that turns a sentence into a plan.',
-        choices=('rules', 'openai'),
+        choices=('rules', 'openai', 'local'),
     )
     monitor: str = parameter(
         'predicates',
         description='Backend that says whether a step is done; predicates needs a simulator.',
-        choices=('predicates', 'openai'),
+        choices=('predicates', 'openai', 'local'),
     )
     lockstep: bool = parameter(
         False, description='The body waits for the verdict on each chunk; as in sim_node.'
@@ -62,7 +62,7 @@ class PlannerParameters:
         20.0, description='Wall time to wait for a body and its images.', bounds=(0.0, None)
     )
     roles: tuple[str, ...] = parameter(
-        ('head',), description='Cameras that an openai backend looks at.', choices=ROLES
+        ('head',), description='Cameras that a model looks at.', choices=ROLES
     )
     openai_base_url: str = parameter('', description='Server, such as http://127.0.0.1:8000/v1.')
     openai_model: str = parameter('', description='Name of the model on the server.')
@@ -79,19 +79,52 @@ class PlannerParameters:
     image_format: str = parameter(
         'jpeg', description='Form of images to the server.', choices=('jpeg', 'png')
     )
+    model: str = parameter(
+        '', description='Folder or hub id of the model of a local planner or monitor.'
+    )
+    adapter: str = parameter('', description='Folder of a LoRA adapter for that model.')
+    device: str = parameter(
+        'auto', description='Where a local model runs.', choices=('auto', 'cpu', 'cuda', 'mps')
+    )
+    dtype: str = parameter(
+        'auto',
+        description='Weights of a local model; auto is bfloat16 on CUDA, float32 on a CPU.',
+        choices=('auto', 'float32', 'bfloat16', 'float16'),
+    )
+    four_bit: bool = parameter(
+        False, description='Hold a local model in 4 bit; needs bitsandbytes and CUDA.'
+    )
+    image_pixels: int = parameter(
+        0,
+        description='Most pixels of an image that a local model sees; 0: as its card says.',
+        bounds=(0, 16_777_216),
+    )
+    reasoning_characters: int = parameter(
+        600,
+        description='Longest reasoning of a local planner before its plan.',
+        bounds=(1, 10_000),
+    )
+    verify_threshold: float = parameter(
+        0.5,
+        description='Probability of True from which a local monitor calls a step done.',
+        bounds=(0.001, 0.999),
+    )
     autostart: bool = parameter(
         True, description='Configure and activate at start, without a lifecycle manager.'
     )
 
     def __post_init__(self) -> None:
-        """Refuse what is not allowed; an openai backend has no default address."""
+        """Refuse what is not allowed; openai has no default address, local no default model."""
         check_parameters(self)
         if 'openai' in (self.planner, self.monitor):
             for name in ('openai_base_url', 'openai_model'):
                 if not getattr(self, name):
                     raise ParameterError(f'parameter {name!r} must be given for an openai backend')
+        if 'local' in (self.planner, self.monitor) and not self.model:
+            raise ParameterError("parameter 'model' must be given for a local backend")
 
     @property
     def image_roles(self) -> tuple[str, ...]:
         """Cameras that some backend needs."""
-        return self.roles if 'openai' in (self.planner, self.monitor) else ()
+        looks = {'openai', 'local'} & {self.planner, self.monitor}
+        return self.roles if looks else ()

@@ -19,7 +19,7 @@ from structrl_ros.models.vlm.chat_client import ChatSettings
 from structrl_ros.models.vlm.openai_client import OpenAIMonitor
 from structrl_ros.models.vlm.openai_client import OpenAIPlanner
 from structrl_ros.models.vlm.openai_client import read_judgement
-from structrl_ros.models.vlm.openai_client import read_prompt
+from structrl_ros.models.vlm.questions import read_prompt
 from structrl_ros.plan.commands import ExecutiveSettings
 from structrl_ros.plan.commands import Goal
 from structrl_ros.plan.executive import Executive
@@ -369,7 +369,7 @@ def test_settings_that_cannot_work_are_refused(change):
 
 
 def test_unknown_prompt_format_and_missing_cameras_are_refused():
-    with pytest.raises(ParameterError, match='known: plan_v1, verify_v1'):
+    with pytest.raises(ParameterError, match='known: plan_v1, replan_v1, verify_v1'):
         read_prompt('plan_v0')
     with pytest.raises(ParameterError, match='without cameras'):
         OpenAIMonitor(settings(closed_port()), roles=())

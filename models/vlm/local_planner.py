@@ -1,0 +1,125 @@
+"""REVER's planner on a model in this process, decoded into the plan schema by a grammar.
+
+Needs `torch`, `transformers`, `pillow` and `xgrammar`. The reasoning comes first in the answer, so
+that the plan is written after it, and is kept.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from structrl_ros.errors import CheckpointError
+from structrl_ros.errors import ParameterError
+from structrl_ros.errors import PlannerUnavailableError
+from structrl_ros.models.vlm.encoding import IMAGE_PART
+from structrl_ros.models.vlm.encoding import encode
+from structrl_ros.models.vlm.loading import LoadedVlm
+from structrl_ros.models.vlm.loading import first_line
+from structrl_ros.models.vlm.questions import images_of
+from structrl_ros.models.vlm.questions import plan_messages
+from structrl_ros.models.vlm.questions import plan_schema
+from structrl_ros.models.vlm.questions import read_prompt
+from structrl_ros.models.vlm.questions import with_reasoning
+from structrl_ros.types import PlanRequest
+
+
+class LocalPlanner:
+    """Port Planner on a local vision-language model, greedy and so repeatable.
+
+    Args:
+        vlm: The model, may be shared with a monitor; calls wait for one another.
+        roles: Cameras whose images go with the question; () plans from the words alone.
+        prompt: Name of the prompt.
+        replan: Name of what is added to the question after a failed attempt.
+        max_tokens: Longest answer; one that is cut is no valid plan and is asked for again.
+        reasoning_characters: Longest reasoning before the plan.
+        max_steps: Most stages of a plan.
+    """
+
+    def __init__(
+        self,
+        vlm: LoadedVlm,
+        roles: Sequence[str] = ('head',),
+        *,
+        prompt: str = 'plan_v1',
+        replan: str = 'replan_v1',
+        max_tokens: int = 1024,
+        reasoning_characters: int = 600,
+        max_steps: int = 20,
+    ) -> None:
+        """Prepare the decoder.
+
+        Raises:
+            ParameterError: If xgrammar is missing, or a prompt is unknown.
+            CheckpointError: If the tokenizer is of a kind that xgrammar does not take.
+        """
+        self.name = f'local:{vlm.name}'
+        self.roles = tuple(roles)
+        self._vlm, self._max_tokens = vlm, max_tokens
+        self._prompt, self._replan = read_prompt(prompt), read_prompt(replan)
+        self._reasoning_characters, self._max_steps = reasoning_characters, max_steps
+        self._compiler = _grammar_compiler(vlm)
+
+    def propose(self, request: PlanRequest) -> str:
+        """Return the model's plan as text, its reasoning in a think block.
+
+        Steps are held to the skill grammar with the names of `request.vocabulary`, if there is
+        one, so that only their order and choice can be wrong.
+
+        Raises:
+            PlannerUnavailableError: If the model fails, as without memory.
+            StaleDataError: If an image that shall go with the question is missing.
+            MessageError: If an image is none.
+        """
+        images = images_of(request.observation, self.roles)
+        parts = [IMAGE_PART] * len(images)
+        messages = plan_messages(request, self._prompt, self._replan, parts)
+        schema = plan_schema(
+            request.vocabulary,
+            reasoning_characters=self._reasoning_characters,
+            max_steps=self._max_steps,
+        )
+        grammar = self._compiler.compile_json_schema(json.dumps(schema), any_whitespace=False)
+        try:
+            with self._vlm.lock:
+                return with_reasoning(self._generate(encode(self._vlm, messages, images), grammar))
+        except RuntimeError as error:
+            raise PlannerUnavailableError(f'model {self.name}: {first_line(error)}') from None
+
+    def close(self) -> None:
+        """Keep the model: whoever loaded it frees it."""
+
+    def _generate(self, inputs: Any, grammar: Any) -> str:
+        import torch
+        from xgrammar.contrib.hf import LogitsProcessor
+
+        with torch.inference_mode():
+            tokens = self._vlm.model.generate(
+                **inputs,
+                max_new_tokens=self._max_tokens,
+                do_sample=False,
+                temperature=None,
+                top_p=None,
+                top_k=None,
+                logits_processor=[LogitsProcessor(grammar)],
+            )
+        new = tokens[0, inputs['input_ids'].shape[1] :]
+        return str(self._vlm.tokenizer.decode(new, skip_special_tokens=True))
+
+
+def _grammar_compiler(vlm: LoadedVlm) -> Any:
+    try:
+        import xgrammar
+    except ImportError:
+        raise ParameterError(
+            'planner:=local needs xgrammar; install it with: '
+            'pip install --no-deps -r requirements/learning-no-deps.txt'
+        ) from None
+    size = vlm.model.config.get_text_config().vocab_size
+    try:
+        told = xgrammar.TokenizerInfo.from_huggingface(vlm.tokenizer, vocab_size=size)
+    except (ValueError, RuntimeError) as error:
+        raise CheckpointError(f'tokenizer of {vlm.name}: {first_line(error)}') from None
+    return xgrammar.GrammarCompiler(told)
