@@ -1,4 +1,8 @@
-"""Random shifts and gains of images, so that a GRM learns of few episodes what carries over."""
+"""What a GRM's queries are changed by in training, so that few episodes teach what carries over.
+
+Images are shifted and brightened; some queries lose their wrist cameras, as an arm without one
+asks, and some their panels, as the backward query of Eq. 13 has none.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +31,29 @@ def augment(
         inputs,
         views=_change(inputs.views, rng, shift_px, brightness),
         cells=_change(inputs.cells, rng, cell_shift, brightness),
+    )
+
+
+def leave_out(
+    inputs: DistinctInput, rng: np.random.Generator, *, wrists: float, panels: float
+) -> DistinctInput:
+    """Return queries of which some are without wrist views, and some without panels.
+
+    Args:
+        inputs: Queries; they stay as they are.
+        rng: Of the draws.
+        wrists: Share of queries without wrist views; those without a head view keep theirs.
+        panels: Share of queries without panels.
+    """
+    count = len(inputs.words)
+    blind = torch.from_numpy(rng.random(count) < wrists)
+    forgetful = torch.from_numpy(rng.random(count) < panels)
+    has_head = inputs.view_index[:, :, :1] >= 0
+    is_wrist = torch.arange(inputs.view_index.shape[2]) > 0
+    return replace(
+        inputs,
+        view_index=inputs.view_index.masked_fill(blind[:, None, None] & has_head & is_wrist, -1),
+        cell_index=inputs.cell_index.masked_fill(forgetful[:, None], -1),
     )
 
 

@@ -36,6 +36,8 @@ class GrmSettings(BaseModel):
     gradient_clip: float = Field(1.0, gt=0, description='Largest norm of a gradient.')
     shift_px: int = Field(2, ge=0, description='Largest random shift of an image, pixels.')
     brightness: float = Field(0.1, ge=0, lt=1, description='Largest random gain of an image.')
+    drop_wrists: float = Field(0.25, ge=0, le=1, description='Queries without wrist views.')
+    drop_panels: float = Field(0.15, ge=0, le=1, description='Queries without panels.')
     validation_share: float = Field(
         0.12, ge=0, lt=1, description='Share of training episodes that choose the best update.'
     )

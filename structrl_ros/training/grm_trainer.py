@@ -23,6 +23,7 @@ from structrl_ros.progress.curriculum import stages
 from structrl_ros.training.cpu_watch import CpuWatch
 from structrl_ros.training.descent import descend
 from structrl_ros.training.grm_augmentation import augment
+from structrl_ros.training.grm_augmentation import leave_out
 from structrl_ros.training.grm_measurement import FamilyScore
 from structrl_ros.training.grm_measurement import answer_pairs
 from structrl_ros.training.grm_measurement import score_metrics
@@ -125,8 +126,9 @@ class GrmTrainer:
         chosen = self._stages[stage][number * settings.batch : (number + 1) * settings.batch]
         inputs = make_distinct(self.network.config, *table.batch(chosen.tolist()))
         rng = np.random.default_rng([settings.seed, 2, self._done])
-        inputs = augment(
-            inputs, rng, shift_px=settings.shift_px, brightness=settings.brightness
+        inputs = augment(inputs, rng, shift_px=settings.shift_px, brightness=settings.brightness)
+        inputs = leave_out(
+            inputs, rng, wrists=settings.drop_wrists, panels=settings.drop_panels
         ).to(settings.device)
         truth = torch.from_numpy(table.labels[chosen]).float().to(settings.device)
         for group in self._optimiser.param_groups:

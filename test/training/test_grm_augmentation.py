@@ -9,6 +9,7 @@ import torch
 
 from structrl_ros.models.grm.distinct import DistinctInput
 from structrl_ros.training.grm_augmentation import augment
+from structrl_ros.training.grm_augmentation import leave_out
 
 pytestmark = pytest.mark.torch
 
@@ -63,3 +64,21 @@ def test_gains_stay_in_range_and_draws_repeat():
 
 def inputs_rest(given):
     return given.cells, given.cell_index, given.words
+
+
+def test_some_queries_lose_wrists_and_some_their_panels():
+    given = inputs()
+    index = torch.zeros(400, 4, 3, dtype=torch.int64)
+    index[:200, :, 0] = -1  # the first half has no head camera
+    many = DistinctInput(given.views, index, given.cells, index[:, 0].clone(), index[:, 0])
+    made = leave_out(many, np.random.default_rng(0), wrists=0.5, panels=0.25)
+    assert torch.equal(made.view_index[:200], index[:200])
+    assert torch.equal(made.view_index[200:, :, 0], index[200:, :, 0])
+    blind = (made.view_index[200:, :, 1:] == -1).all(dim=(1, 2))
+    assert 70 < int(blind.sum()) < 130
+    assert (made.view_index[200:][~blind] == 0).all()
+    forgetful = (made.cell_index == -1).all(dim=1)
+    assert 70 < int(forgetful.sum()) < 130
+    plain = leave_out(many, np.random.default_rng(0), wrists=0.0, panels=0.0)
+    assert torch.equal(plain.view_index, many.view_index)
+    assert torch.equal(plain.cell_index, many.cell_index)
