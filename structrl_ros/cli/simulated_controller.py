@@ -44,17 +44,18 @@ FrankaSimServer(
 class SimulatedController:
     """One server process, as a context manager; it ends with this process, however that ends."""
 
-    def __init__(self, folder: Path, *, object_width: float) -> None:
+    def __init__(self, folder: Path, *, object_width: float, number: int = 0) -> None:
         """Prepare; nothing runs before `__enter__`.
 
         Args:
             folder: Gets the model of the arm and the log.
             object_width: Where closing fingers stop, metres.
+            number: 0 to 9, of several that one process runs side by side.
 
         Raises:
             ArmError: If franka-sim is not installed.
         """
-        self.address = _own_address()
+        self.address = _own_address(number)
         self._python = _python()
         self._folder = folder
         self._width = object_width
@@ -77,7 +78,7 @@ class SimulatedController:
         words = [str(self._python), '-c', _SERVER, self.address, str(self._width)]
         with self.log.open('w') as log:
             self._process = subprocess.Popen(
-                [*_priority(), *words],
+                [*real_time_words(), *words],
                 env=_environment(model),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -148,13 +149,14 @@ def _python() -> Path:
     raise ArmError(f'no simulated controller: `make franka-sim` installs it into {ENVIRONMENT}')
 
 
-def _own_address() -> str:
+def _own_address(number: int) -> str:
     """Return a loopback address that no other process of this machine takes."""
     pid = os.getpid()
-    return f'127.{60 + pid // 62500 % 60}.{pid // 250 % 250 + 1}.{pid % 250 + 1}'
+    network = 60 + pid // 62500 % 6 + 6 * number
+    return f'127.{network}.{pid // 250 % 250 + 1}.{pid % 250 + 1}'
 
 
-def _priority() -> list[str]:
+def real_time_words() -> list[str]:
     """Return the words that give a command real-time priority, where that is allowed."""
     words = ['chrt', '-f', '20']
     allowed = (
