@@ -151,6 +151,7 @@ class GrmDriver:
                 'failed': self._failed,
                 'dropped': self._dropped + self._frames.replaced,
                 'waiting': len(self._steps),
+                'start': _start_text(self._run),
                 'model': f'{ran_with.model} {ran_with.model_digest}',
                 'goal': ran_with.goal or 'none: the backward term is left out',
                 'instruction': self._run.instruction if self._run else '',
@@ -236,3 +237,12 @@ class GrmDriver:
             self._failed += not said.valid
             self._times.append(time.monotonic())
             self._publish(said, looked_at)
+
+
+def _start_text(run: _Run | None) -> str:
+    """Return whether the start frame of the episode was seen."""
+    if run is None:
+        return 'no episode'
+    if not run.is_start_seen:
+        return 'missed'
+    return 'seen' if run.start.images else 'not seen yet'
