@@ -36,8 +36,8 @@ COMPLETED_ESTIMATE = 0.9
 COMPLETED_TRUTH = 0.99
 #: Shares of a trajectory at which completion is judged.
 JUDGED_AT = (0.5, 1.0)
-#: Queries that a model is asked at once.
-_BATCH = 32
+#: Queries that a model is asked at once; a network looks at a picture once for all of them.
+_BATCH = 192
 
 
 @dataclass(frozen=True, slots=True)
