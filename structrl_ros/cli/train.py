@@ -29,6 +29,9 @@ Tasks = Annotated[
 ]
 Start = Annotated[str, typer.Option(help='Checkpoint, or run directory, to start from.')]
 Reward = Annotated[str, typer.Option(help='structured, terminal, robometer, or one of Fig. 3-8.')]
+Shaping = Annotated[
+    str, typer.Option(help='GRM whose potential shapes the reward: a shipped name or a folder.')
+]
 Config = Annotated[str, typer.Option(help='YAML file, or the name of one that ships.')]
 Directory = Annotated[
     Path | None, typer.Option('--run-dir', help='Where the run is kept; default runs/<time>.')
@@ -95,6 +98,7 @@ def ppo(
     task: Tasks = None,
     start: Start = '',
     reward: Reward = '',
+    shaping: Shaping = '',
     config: Config = '',
     run_dir: Directory = None,
     resume: Resume = False,
@@ -111,7 +115,13 @@ def ppo(
     """
     command = TrainCommand(
         trainer='ppo',
-        words={'body': body, 'start': start, 'reward': reward, 'config': config},
+        words={
+            'body': body,
+            'start': start,
+            'reward': reward,
+            'shaping': shaping,
+            'config': config,
+        },
         tasks=tuple(task or ()),
         seed=seed,
         assignments=tuple(assignments or ()),
@@ -133,6 +143,7 @@ def grpo(
     task: Tasks = None,
     start: Start = '',
     reward: Reward = '',
+    shaping: Shaping = '',
     config: Config = '',
     run_dir: Directory = None,
     resume: Resume = False,
@@ -149,7 +160,13 @@ def grpo(
     """
     command = TrainCommand(
         trainer='grpo',
-        words={'body': body, 'start': start, 'reward': reward, 'config': config},
+        words={
+            'body': body,
+            'start': start,
+            'reward': reward,
+            'shaping': shaping,
+            'config': config,
+        },
         tasks=tuple(task or ()),
         seed=seed,
         assignments=tuple(assignments or ()),

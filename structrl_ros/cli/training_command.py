@@ -25,7 +25,7 @@ class TrainCommand:
 
     Attributes:
         trainer: 'sft', 'ppo' or 'grpo'.
-        words: 'body', 'start', 'reward' and 'config', '' if not given.
+        words: 'body', 'start', 'reward', 'shaping' and 'config', '' if not given.
         tasks: Names of tasks; none: those of the config.
         seed: Seed; None: that of the config.
         assignments: `key:=value` words.

@@ -51,7 +51,7 @@ class Collector:
         seed: int,
         iteration: int,
         explore: bool,
-        keep_images: bool = False,
+        kept_roles: Sequence[str] = (),
     ) -> Rollouts:
         """Play the episodes; if a world dies, once more from the first in new worlds.
 
@@ -71,7 +71,7 @@ class Collector:
                 iteration=iteration,
                 explore=explore,
                 batch=self._batch,
-                keep_images=keep_images,
+                kept_roles=kept_roles,
             )
 
         try:

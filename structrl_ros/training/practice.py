@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from collections.abc import Mapping
 from dataclasses import dataclass
+from dataclasses import replace
 from typing import Protocol
 
 from structrl_ros.errors import PolicyError
@@ -179,7 +180,7 @@ class _Loop:
             self._practice.report(done, metrics)
 
     def _learn(self, iteration: int, watch: CpuWatch) -> Metrics:
-        settings = self._settings
+        settings, roles = self._settings, self._policy.config.roles
         starts = practice_starts(
             settings.tasks,
             settings.episodes,
@@ -193,7 +194,7 @@ class _Loop:
             seed=settings.seed,
             iteration=iteration,
             explore=True,
-            keep_images=bool(self._policy.config.roles),
+            kept_roles=tuple(dict.fromkeys((*roles, *self._practice.reward_source.roles))),
         )
         watch.add('physics', rollouts.cpu.physics)
         watch.add('network', rollouts.cpu.network)
@@ -201,6 +202,7 @@ class _Loop:
         with watch.part('reward'):
             paid = self._practice.reward_source(rollouts)
             metrics = rollout_metrics(rollouts, paid)
+        rollouts = replace(rollouts, images={role: rollouts.images[role] for role in roles})
         self._trace(iteration, rollouts)
         with watch.part('update'):
             metrics |= self._learner.learn(rollouts, paid.rewards, iteration)

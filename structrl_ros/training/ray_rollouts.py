@@ -95,7 +95,7 @@ class RayWorkers:
         explore: bool,
         batch: int,
         max_chunks: int | None,
-        keep_images: bool,
+        kept_roles: Sequence[str],
     ) -> Rollouts:
         """Play the episodes as `rollouts.collect` does; whoever is free takes the next ones.
 
@@ -113,7 +113,7 @@ class RayWorkers:
             'explore': explore,
             'batch': batch,
         }
-        options |= {'max_chunks': max_chunks, 'keep_images': keep_images}
+        options |= {'max_chunks': max_chunks, 'kept_roles': tuple(kept_roles)}
         size = min(batch, -(-len(starts) // len(self._actors)))
         waiting = deque(range(0, len(starts), size))
         free = list(self._actors)

@@ -65,7 +65,15 @@ class PaidRollouts:
 
 
 class RewardSource(Protocol):
-    """Pays the chunks of rollouts."""
+    """Pays the chunks of rollouts.
+
+    Attributes:
+        roles: Cameras whose pictures at the ends of chunks it looks at.
+    """
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """See above."""
 
     def __call__(self, rollouts: Rollouts) -> PaidRollouts:
         """Return what each chunk earned.
@@ -80,6 +88,8 @@ class RewardSource(Protocol):
 
 class StructuredRewards:
     """StructRL's reward by static decompositions (Eq. 3 and 4), with the options of a rule."""
+
+    roles: tuple[str, ...] = ()
 
     def __init__(
         self, decompositions: Mapping[str, Decomposition], configuration: RewardConfiguration
@@ -155,6 +165,8 @@ class StructuredRewards:
 
 class RobometerRewards:
     """Rewards of a learned progress model (StructRL Eq. 5, Appendix F)."""
+
+    roles: tuple[str, ...] = ()
 
     def __init__(
         self, progress: ProgressFunction, *, beta_r: float, lambda_c: float = 2.0

@@ -62,7 +62,7 @@ class Rollouts:
         tasks: What was played, length E.
         starts: From where, length E.
         first_episode: Number of the first episode within the iteration.
-        images: Pictures of the policy's roles, shape (E, M + 1, H, W, 3), if they were kept.
+        images: Pictures by camera role, shape (E, M + 1, H, W, 3), of the roles that were kept.
         cpu: Where the CPU time went.
     """
 
@@ -110,7 +110,7 @@ class RolloutSource(Protocol):
         explore: bool,
         batch: int,
         max_chunks: int | None,
-        keep_images: bool,
+        kept_roles: Sequence[str],
     ) -> Rollouts:
         """Play the episodes as the function `collect` does."""
 
@@ -129,7 +129,7 @@ def collect(
     batch: int = BATCH,
     first_episode: int = 0,
     max_chunks: int | None = None,
-    keep_images: bool = False,
+    kept_roles: Sequence[str] = (),
 ) -> Rollouts:
     """Play episodes and return them, in the order of `starts`.
 
@@ -144,7 +144,7 @@ def collect(
         first_episode: Number of the first one, where this is a part of an iteration; a multiple
             of `batch` keeps every episode in its row.
         max_chunks: Cut episodes there; they count as truncated.
-        keep_images: Return the pictures that the policy saw.
+        kept_roles: Cameras whose pictures are returned, the policy's or others.
 
     Raises:
         ParameterError: If there are no starts or a number is out of range.
@@ -156,7 +156,7 @@ def collect(
     if max_chunks is not None and max_chunks < 1:
         raise ParameterError(f'max_chunks is {max_chunks}; allowed: 1 and more')
     options: dict[str, Any] = {'seed': seed, 'iteration': iteration, 'explore': explore}
-    options |= {'max_chunks': max_chunks, 'keep_images': keep_images}
+    options |= {'max_chunks': max_chunks, 'kept_roles': kept_roles}
     if isinstance(world, RolloutSource):
         return world.collect(policy, starts, batch=batch, **options)
     asked, lanes = FixedBatch(policy, batch), world.spec.lanes

@@ -39,7 +39,7 @@ ROS = 'ros'
 
 _BODY, _POLICY = 'body_options', 'policy_options'
 _PREFIXES = {'body.': _BODY, 'policy.': _POLICY}
-_WORDS = ('body', 'reward', 'start')
+_WORDS = ('body', 'reward', 'start', 'shaping')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +52,7 @@ class RunRequest:
         settings: Of the trainer.
         reward: Named configuration of the reward; 'ppo' and 'grpo' read it.
         start: Folder of a checkpoint, or of a run; '' for a fresh policy.
+        shaping: GRM whose potential shapes the reward, a shipped name or a folder; '' for none.
         body_options: Options of the worlds.
         policy_options: Fields of the policy's config; of a start they are changed.
         beta_r: Scale of a progress reward, once it is known.
@@ -63,6 +64,7 @@ class RunRequest:
     settings: RunSettings
     reward: str = 'structured'
     start: str = ''
+    shaping: str = ''
     body_options: Mapping[str, Any] = field(default_factory=dict)
     policy_options: Mapping[str, Any] = field(default_factory=dict)
     beta_r: float | None = None
@@ -71,7 +73,8 @@ class RunRequest:
     @property
     def title(self) -> str:
         """What is trained, in a line."""
-        paid = '' if self.trainer == 'sft' else f', {self.reward} reward'
+        shaped = f', shaped by {self.shaping}' if self.shaping else ''
+        paid = '' if self.trainer == 'sft' else f', {self.reward} reward{shaped}'
         return f'{self.trainer} on {self.body}: {", ".join(self.settings.tasks)}{paid}'
 
     def document(self) -> JsonObject:
@@ -81,6 +84,7 @@ class RunRequest:
             'body': self.body,
             'reward': self.reward,
             'start': self.start,
+            'shaping': self.shaping,
             'body_options': dict(self.body_options),
             'policy_options': dict(self.policy_options),
             'beta_r': self.beta_r,
@@ -103,7 +107,7 @@ def make_request(
         trainer: Name of the trainer.
         config: YAML file, or the name of one that ships; '' for none.
         assignments: Text by key, as from `key:=value`.
-        words: 'body', 'reward' and 'start', where they are given.
+        words: 'body', 'reward', 'start' and 'shaping', where they are given.
         tasks: Names of tasks; none: those of the file.
         seed: Seed; None: that of the file.
 
@@ -140,6 +144,7 @@ def make_request(
         settings=settings,
         reward=chosen['reward'] or 'structured',
         start=chosen['start'],
+        shaping=chosen['shaping'],
         body_options=options[_BODY],
         policy_options=options[_POLICY],
     )

@@ -31,6 +31,7 @@ from structrl_ros.training.settings import PpoSettings
 from structrl_ros.training.settings import SftSettings
 from structrl_ros.training.sft import Imitation
 from structrl_ros.training.sft import train_sft
+from structrl_ros.training.shaping_run import shaped
 from structrl_ros.training.shipped_rewards import checkpoints
 from structrl_ros.training.shipped_rewards import make_reward
 from structrl_ros.training.shipped_rewards import shipped_decompositions
@@ -200,7 +201,7 @@ def _checkpoint_names(request: RunRequest) -> list[str]:
 
 def _reward_source(request: RunRequest, spec: WorldSpec) -> RewardSource:
     settings = request.settings
-    return make_reward(
+    source = make_reward(
         request.reward,
         spec.body.name,
         settings.tasks,
@@ -208,6 +209,7 @@ def _reward_source(request: RunRequest, spec: WorldSpec) -> RewardSource:
         noise=_NOISE,
         seed=settings.seed,
     )
+    return shaped(source, request, spec) if request.shaping else source
 
 
 def _scale(request: RunRequest, policy: ChunkPolicy, worlds: KeptWorld) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from structrl_ros.training.inference import Seen
 from structrl_ros.training.inference import draw_noise
 from structrl_ros.types import Float32
 from structrl_ros.types import TaskInfo
+from structrl_ros.types import UInt8
 from structrl_ros.world_types import Bool
 from structrl_ros.world_types import ChunkBatch
 from structrl_ros.world_types import EpisodeStart
@@ -37,7 +39,7 @@ class Wave:
         iteration: int,
         explore: bool,
         max_chunks: int | None,
-        keep_images: bool,
+        kept_roles: Sequence[str],
     ) -> None:
         """Prepare; the arguments are those of `rollouts.collect`."""
         self.first = first
@@ -50,7 +52,7 @@ class Wave:
         self._seed, self._iteration = seed, iteration
         self._explore = explore
         self._max_chunks = max_chunks
-        self._keep_images = keep_images
+        self._kept_roles = tuple(kept_roles)
         self._arrays: dict[str, Any] = {}
         self._images: dict[str, Any] = {}
 
@@ -75,7 +77,7 @@ class Wave:
             episodes=range(self.first, self.first + count),
         )
         active = np.ones(count, dtype=bool)
-        seen = self._look(tasks)
+        seen, shown = self._look(tasks)
         chunk = 0
         while chunk < limit and active.any():
             with self._meter.network():
@@ -85,10 +87,10 @@ class Wave:
             with self._meter.world():
                 batch = self._world.run_chunk(*self._to_lanes(drawn.actions, active))
             if not chunk:
-                self._begin(count, limit, seen, drawn, batch)
+                self._begin(count, limit, seen, shown, drawn, batch)
             self._keep(chunk, active, drawn, batch)
-            seen = self._look(tasks)
-            self._keep_view(chunk + 1, active, seen)
+            seen, shown = self._look(tasks)
+            self._keep_view(chunk + 1, active, seen, shown)
             active = active & ~(batch.terminated | batch.truncated)[:count]
             chunk += 1
         return self._finish(chunk, active, tasks)
@@ -97,12 +99,16 @@ class Wave:
         tasks = self._world.tasks[:count]
         return tuple(task for task in tasks if task is not None)
 
-    def _look(self, tasks: Sequence[TaskInfo]) -> Seen:
+    def _look(self, tasks: Sequence[TaskInfo]) -> tuple[Seen, dict[str, UInt8]]:
+        """Return what the policy sees, and the pictures that are kept."""
         count = len(tasks)
         with self._meter.world():
             features = self._world.features()[:count]
-            images = {role: self._world.images(role)[:count] for role in self._roles}
-        return Seen(features, images, [task.instruction for task in tasks])
+            looked = dict.fromkeys((*self._roles, *self._kept_roles))
+            images = {role: self._world.images(role)[:count] for role in looked}
+        seen = {role: images[role] for role in self._roles}
+        shown = {role: images[role] for role in self._kept_roles}
+        return Seen(features, seen, [task.instruction for task in tasks]), shown
 
     def _to_lanes(self, actions: Float32, active: Bool) -> tuple[Float32, Bool]:
         """Return actions and activity of all lanes of the world."""
@@ -113,7 +119,15 @@ class Wave:
         whole[: len(active)] = actions
         return whole, np.append(active, np.zeros(lanes - len(active), dtype=bool))
 
-    def _begin(self, count: int, limit: int, seen: Seen, drawn: Drawn, batch: ChunkBatch) -> None:
+    def _begin(
+        self,
+        count: int,
+        limit: int,
+        seen: Seen,
+        shown: Mapping[str, UInt8],
+        drawn: Drawn,
+        batch: ChunkBatch,
+    ) -> None:
         """Make the arrays, now that every shape is known."""
 
         def zeros(length: int, like: Any) -> Any:
@@ -131,9 +145,8 @@ class Wave:
             'terminated': np.zeros(count, dtype=bool),
             'truncated': np.zeros(count, dtype=bool),
         }
-        if self._keep_images:
-            self._images = {r: zeros(limit + 1, image) for r, image in seen.images.items()}
-        self._keep_view(0, np.ones(count, dtype=bool), seen)
+        self._images = {role: zeros(limit + 1, image) for role, image in shown.items()}
+        self._keep_view(0, np.ones(count, dtype=bool), seen, shown)
 
     def _keep(self, chunk: int, active: Bool, drawn: Drawn, batch: ChunkBatch) -> None:
         arrays, count = self._arrays, len(active)
@@ -145,10 +158,10 @@ class Wave:
         for name in ('success', 'terminated', 'truncated'):
             arrays[name] |= getattr(batch, name)[:count]
 
-    def _keep_view(self, view: int, active: Bool, seen: Seen) -> None:
+    def _keep_view(self, view: int, active: Bool, seen: Seen, shown: Mapping[str, UInt8]) -> None:
         self._arrays['features'][active, view] = seen.features[active]
         for role, image in self._images.items():
-            image[active, view] = seen.images[role][active]
+            image[active, view] = shown[role][active]
 
     def _finish(self, chunks: int, active: Bool, tasks: tuple[TaskInfo, ...]) -> dict[str, Any]:
         """Return what was kept, cut to the longest episode."""

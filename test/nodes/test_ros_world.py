@@ -118,8 +118,12 @@ def test_episodes_through_topics_are_those_of_one_process_to_the_last_bit(body):
 
 def test_pictures_through_topics_are_those_of_one_process(body):
     with connect(body) as world:
-        one = play(world, STARTS[:2], roles=('head', 'left_wrist'), keep_images=True)
-    other = play(alone(), STARTS[:2], roles=('head', 'left_wrist'), keep_images=True)
+        one = play(
+            world, STARTS[:2], roles=('head', 'left_wrist'), kept_roles=('head', 'left_wrist')
+        )
+    other = play(
+        alone(), STARTS[:2], roles=('head', 'left_wrist'), kept_roles=('head', 'left_wrist')
+    )
     assert one.images['head'].any()
     assert_equal(one, other)
 

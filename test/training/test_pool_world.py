@@ -84,9 +84,9 @@ def test_a_pool_plays_the_episodes_of_one_process_to_the_last_bit(pool):
 
 
 def test_pictures_of_a_pool_are_those_of_one_process(pool):
-    one = play(pool, roles=('head', 'left_wrist'), keep_images=True)
+    one = play(pool, roles=('head', 'left_wrist'), kept_roles=('head', 'left_wrist'))
     alone = LaneWorld([MAKE() for _ in range(2)])
-    assert_equal(one, play(alone, roles=('head', 'left_wrist'), keep_images=True))
+    assert_equal(one, play(alone, roles=('head', 'left_wrist'), kept_roles=('head', 'left_wrist')))
     assert one.images['head'].any()
 
 

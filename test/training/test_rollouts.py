@@ -164,7 +164,7 @@ def test_a_cut_episode_is_truncated_and_keeps_its_prefix(reference):
 
 def test_pictures_are_kept_when_asked_and_drawn_once_a_view():
     policy = ScriptedPolicy(FEATURE_NAMES, roles=('head',))
-    kept = play(4, policy=policy, starts=STARTS[:6], horizon=16, keep_images=True)
+    kept = play(4, policy=policy, starts=STARTS[:6], horizon=16, kept_roles=['head'])
     assert kept.images['head'].shape == (6, 3, 16, 16, 3)
     assert kept.images['head'].dtype == np.uint8
     body = KinematicStateBody(image_size=16)
@@ -173,6 +173,16 @@ def test_pictures_are_kept_when_asked_and_drawn_once_a_view():
     assert np.array_equal(seen[1].numpy(), kept.images['head'][1, 0])
     assert body.spec.roles[0] == 'head'
     assert play(4, policy=policy, starts=STARTS[:6], horizon=16).images == {}
+
+
+def test_pictures_that_only_a_reward_looks_at_are_kept_and_not_shown_to_the_policy():
+    policy = ScriptedPolicy(FEATURE_NAMES)
+    kept = play(4, policy=policy, starts=STARTS[:6], horizon=16, kept_roles=['head'])
+    assert set(kept.images) == {'head'}
+    assert kept.images['head'].any()
+    assert policy.batches[0].images == {}
+    plain = play(4, policy=ScriptedPolicy(FEATURE_NAMES), starts=STARTS[:6], horizon=16)
+    assert np.array_equal(plain.chain, kept.chain)
 
 
 def test_cpu_time_is_told_in_parts(reference):
