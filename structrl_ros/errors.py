@@ -26,6 +26,10 @@ class PlannerUnavailableError(StructRLError):
     """A planner or monitor backend did not answer: refused, timed out or an error status."""
 
 
+class AnswerError(PlannerUnavailableError):
+    """A backend answered, but with something that nobody can read."""
+
+
 class ParameterError(StructRLError):
     """A parameter, argument or field of a document has a wrong name, type or value."""
 

@@ -57,7 +57,7 @@ class LocalPlanner:
         """
         self.name = f'local:{vlm.name}'
         self.roles = tuple(roles)
-        self._vlm, self._max_tokens = vlm, max_tokens
+        self.vlm, self._max_tokens = vlm, max_tokens
         self._prompt, self._replan = read_prompt(prompt), read_prompt(replan)
         self._reasoning_characters, self._max_steps = reasoning_characters, max_steps
         self._compiler = _grammar_compiler(vlm)
@@ -83,8 +83,8 @@ class LocalPlanner:
         )
         grammar = self._compiler.compile_json_schema(json.dumps(schema), any_whitespace=False)
         try:
-            with self._vlm.lock:
-                return with_reasoning(self._generate(encode(self._vlm, messages, images), grammar))
+            with self.vlm.lock:
+                return with_reasoning(self._generate(encode(self.vlm, messages, images), grammar))
         except RuntimeError as error:
             raise PlannerUnavailableError(f'model {self.name}: {first_line(error)}') from None
 
@@ -96,7 +96,7 @@ class LocalPlanner:
         from xgrammar.contrib.hf import LogitsProcessor
 
         with torch.inference_mode():
-            tokens = self._vlm.model.generate(
+            tokens = self.vlm.model.generate(
                 **inputs,
                 max_new_tokens=self._max_tokens,
                 do_sample=False,
@@ -106,7 +106,7 @@ class LocalPlanner:
                 logits_processor=[LogitsProcessor(grammar)],
             )
         new = tokens[0, inputs['input_ids'].shape[1] :]
-        return str(self._vlm.tokenizer.decode(new, skip_special_tokens=True))
+        return str(self.vlm.tokenizer.decode(new, skip_special_tokens=True))
 
 
 def _grammar_compiler(vlm: LoadedVlm) -> Any:

@@ -11,8 +11,8 @@ import json
 import math
 from collections.abc import Sequence
 
+from structrl_ros.errors import AnswerError
 from structrl_ros.errors import ParameterError
-from structrl_ros.errors import PlannerUnavailableError
 from structrl_ros.models.vlm.chat_client import ChatClient
 from structrl_ros.models.vlm.chat_client import ChatSettings
 from structrl_ros.models.vlm.pictures import check_format
@@ -116,7 +116,7 @@ def read_judgement(text: str) -> Judgement:
     """Read {"done": bool, "confidence": number in [0, 1]}.
 
     Raises:
-        PlannerUnavailableError: If the text is anything else.
+        AnswerError: If the text is anything else.
     """
     try:
         answer = json.loads(text)
@@ -129,7 +129,7 @@ def read_judgement(text: str) -> Judgement:
     if not isinstance(done, bool) or not 0 <= confidence <= 1:
         said = ' '.join(text.split())[:80]
         allowed = '{"done": true or false, "confidence": 0 to 1}'
-        raise PlannerUnavailableError(f'the monitor answered {said!r}; allowed: {allowed}')
+        raise AnswerError(f'the monitor answered {said!r}; allowed: {allowed}')
     return Judgement(done, float(confidence))
 
 
