@@ -108,6 +108,8 @@ def _carry_out(
             episode = client.wait_for_episode(START_SECONDS)
             client.wait_for_planner(START_SECONDS)
             client.wait_for_subscribers(START_SECONDS)
+            if stage.arguments.get('progress', 'none') != 'none':
+                client.wait_for_progress(START_SECONDS)
             client.wait_for_recorder(START_SECONDS)
         instruction = request.instruction or stage.instruction or episode.instruction
         console.print(f'[bold]"{instruction}"[/]', highlight=False)

@@ -133,10 +133,12 @@ def demo(
     from structrl_ros.cli.demo import run_demo
     from structrl_ros.cli.up import parse_assignments
 
-    pictures = {'picture_detail': 'light'} if policy == 'expert' and planner == 'rules' else {}
+    given = parse_assignments(assignments or [])
+    is_seen_by_people_alone = policy == 'expert' and planner == 'rules' and 'progress' not in given
+    pictures = {'picture_detail': 'light'} if is_seen_by_people_alone else {}
     arguments = {
-        **pictures,  # nobody but people looks at them
-        **parse_assignments(assignments or []),
+        **pictures,
+        **given,
         'body': body,
         'seed': str(seed),
         'initial_state': str(initial_state),

@@ -14,6 +14,7 @@ from structrl_ros.plan.rules import RulePlanner
 from structrl_ros.plan.session_ports import SessionSettings
 from structrl_ros.ports import Monitor
 from structrl_ros.ports import Planner
+from structrl_ros.progress.potential_monitor import PotentialMonitor
 from structrl_ros.subtasks.predicate_monitor import PredicateMonitor
 from structrl_ros.types import Subtask
 
@@ -63,12 +64,17 @@ def make_backends(parameters: PlannerParameters) -> Backends:
         planner, monitor = local_planner or planner, local_monitor or monitor
         closing += [b.close for b in (local_planner, local_monitor) if b is not None]
 
+    if parameters.monitor == 'grm':
+        high, low = parameters.potential_high, parameters.potential_low
+        monitor = PotentialMonitor(high=high, low=low)
+
     def close() -> None:
         for free in closing:
             free()
 
-    follow = monitor.follow if isinstance(monitor, PredicateMonitor) else _ignore
-    return Backends(planner, monitor, follow, close)
+    if isinstance(monitor, PredicateMonitor | PotentialMonitor):
+        return Backends(planner, monitor, monitor.follow, close)
+    return Backends(planner, monitor, close=close)
 
 
 def executive_settings(p: PlannerParameters) -> ExecutiveSettings:
@@ -92,6 +98,7 @@ def session_settings(p: PlannerParameters) -> SessionSettings:
         stall_limit_s=p.stall_limit_s,
         monitor_roles=p.roles if p.monitor in ('openai', 'local') else (),
         needs_predicates=p.monitor == 'predicates',
+        needs_progress=p.monitor == 'grm',
     )
 
 
@@ -129,7 +136,3 @@ def _local(p: PlannerParameters) -> tuple[LocalPlanner | None, LocalMonitor | No
     if p.monitor == 'local':
         monitor = LocalMonitor(vlm, p.roles, threshold=p.verify_threshold)
     return planner, monitor
-
-
-def _ignore(steps: Sequence[Subtask]) -> None:
-    """A monitor that needs no plan."""

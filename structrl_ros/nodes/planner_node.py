@@ -135,6 +135,8 @@ class PlannerNode(LifecycleNode):
             self._server = None
 
     def _note(self, value: Reward | Progress) -> None:
+        if isinstance(value, Progress) and self._settings.monitor == 'grm':
+            self._session.update(lambda latest: latest.take_progress(value))
         if self._server is None:
             return
         if isinstance(value, Reward):

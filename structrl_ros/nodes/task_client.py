@@ -144,6 +144,16 @@ class TaskClient:
 
         self._spin_until(ready, limit_s, 'no tracker or no policy came up')
 
+    def wait_for_progress(self, limit_s: float) -> None:
+        """Return once somebody says how far the episode is.
+
+        Raises:
+            StaleDataError: If nobody does within the limit (wall seconds).
+        """
+        count = self._node.count_publishers
+        what = 'no progress model came up (grm_node)'
+        self._spin_until(lambda: count(topics.PROGRESS) > 0, limit_s, what)
+
     def wait_for_recorder(self, limit_s: float) -> None:
         """Return once the recorder hears every topic that a ledger needs, or cannot record.
 

@@ -21,8 +21,9 @@ class PlannerParameters:
     )
     monitor: str = parameter(
         'predicates',
-        description='Backend that says whether a step is done; predicates needs a simulator.',
-        choices=('predicates', 'openai', 'local'),
+        description='Backend that says whether a step is done; predicates needs a simulator, grm '
+        'needs grm_node.',
+        choices=('predicates', 'openai', 'local', 'grm'),
     )
     lockstep: bool = parameter(
         False, description='The body waits for the verdict on each chunk; as in sim_node.'
@@ -109,6 +110,16 @@ class PlannerParameters:
         description='Probability of True from which a local monitor calls a step done.',
         bounds=(0.001, 0.999),
     )
+    potential_high: float = parameter(
+        0.9,
+        description='Potential at which monitor grm calls the last step done.',
+        bounds=(0.001, 1.0),
+    )
+    potential_low: float = parameter(
+        0.8,
+        description='Potential below which it is not done any more; at most potential_high.',
+        bounds=(0.0, 1.0),
+    )
     autostart: bool = parameter(
         True, description='Configure and activate at start, without a lifecycle manager.'
     )
@@ -122,6 +133,12 @@ class PlannerParameters:
                     raise ParameterError(f'parameter {name!r} must be given for an openai backend')
         if 'local' in (self.planner, self.monitor) and not self.model:
             raise ParameterError("parameter 'model' must be given for a local backend")
+
+        if self.potential_low > self.potential_high:
+            raise ParameterError(
+                f"parameter 'potential_low' is {self.potential_low:g}; allowed: at most "
+                f'potential_high, {self.potential_high:g}'
+            )
 
     @property
     def image_roles(self) -> tuple[str, ...]:

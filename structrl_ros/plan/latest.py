@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from structrl_ros.types import Observation
 from structrl_ros.types import Predicates
+from structrl_ros.types import Progress
 from structrl_ros.types import UInt8
 
 
@@ -21,6 +22,7 @@ class LatestObservation:
         self._images: dict[str, UInt8] = {}
         self._image_stamps: dict[str, int] = {}
         self._predicates: Predicates | None = None
+        self._progress: Progress | None = None
 
     @property
     def stamp_ns(self) -> int:
@@ -31,6 +33,11 @@ class LatestObservation:
     def predicates(self) -> Predicates | None:
         """The newest truth of the body."""
         return self._predicates
+
+    @property
+    def progress(self) -> Progress | None:
+        """The newest that the reward model said."""
+        return self._progress
 
     def take_stamp(self, stamp_ns: int) -> None:
         """Note that something was observed at this time."""
@@ -49,6 +56,12 @@ class LatestObservation:
             self._predicates = predicates
             self.take_stamp(predicates.stamp_ns)
 
+    def take_progress(self, progress: Progress) -> None:
+        """Keep what the reward model says, for a monitor; that of another episode is dropped."""
+        if progress.episode == self._episode:
+            self._progress = progress
+            self.take_stamp(progress.stamp_ns)
+
     def has_images(self, roles: tuple[str, ...], since_ns: int = 0) -> bool:
         """Tell whether an image of each role is here, stamped `since_ns` or later."""
         return all(self._image_stamps.get(r, -1) >= since_ns for r in roles)
@@ -61,4 +74,5 @@ class LatestObservation:
             images=dict(self._images),
             image_stamps_ns=dict(self._image_stamps),
             predicates=self._predicates,
+            progress=self._progress,
         )

@@ -262,6 +262,9 @@ class TaskSession:
         predicates = self._latest.predicates
         is_told = not self._settings.needs_predicates and predicates is None
         is_told = is_told or (predicates is not None and predicates.chunk >= done.chunk)
+        if self._settings.needs_progress:
+            progress = self._latest.progress
+            is_told = is_told and progress is not None and progress.stamp_ns >= done.stamp_ns
         return is_told and self._latest.has_images(self._settings.monitor_roles, done.stamp_ns)
 
     def _end_chunk(self, done: ChunkDone) -> None:

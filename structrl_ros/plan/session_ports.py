@@ -45,6 +45,7 @@ class SessionSettings:
         stall_limit_s: Wall time without any news from the body that ends a task.
         monitor_roles: Cameras that the monitor looks at.
         needs_predicates: Whether the monitor looks at predicates.
+        needs_progress: Whether the monitor looks at the potential.
     """
 
     lockstep: bool = False
@@ -52,6 +53,7 @@ class SessionSettings:
     stall_limit_s: float = 60.0
     monitor_roles: tuple[str, ...] = ()
     needs_predicates: bool = False
+    needs_progress: bool = False
 
 
 def spawn_thread(work: Callable[[], None]) -> None:
