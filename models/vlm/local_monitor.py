@@ -65,7 +65,7 @@ class LocalMonitor:
         self.name = f'local:{vlm.name}'
         self.roles = tuple(roles)
         self.prefix = PrefixCache(vlm.model, enabled=reuse)
-        self._vlm, self._threshold = vlm, threshold
+        self.vlm, self._threshold = vlm, threshold
         self._prompt = read_prompt(prompt)
         self._tokens = [vlm.tokenizer.encode(w, add_special_tokens=False)[0] for w in _WORDS]
         if self._tokens[0] == self._tokens[1]:
@@ -86,8 +86,8 @@ class LocalMonitor:
         messages = verify_messages(subtask, self._prompt, parts, parts)
         images = [*before, *after]
         try:
-            with self._vlm.lock:
-                inputs = encode(self._vlm, messages, images)
+            with self.vlm.lock:
+                inputs = encode(self.vlm, messages, images)
                 logits = self.prefix.last_logits(inputs, images)
                 is_true, is_false = (float(logits[token]) for token in self._tokens)
         except RuntimeError as error:

@@ -1,15 +1,15 @@
 """Planner and monitor against a real HTTP server that refuses, hangs, errs and answers."""
 
 import base64
-import http.server
 import io
 import json
 import socket
-import threading
 import time
 
 import numpy as np
 import pytest
+from chat_server import ChatServer as Server
+from chat_server import chat
 
 from structrl_ros.errors import ParameterError
 from structrl_ros.errors import PlannerUnavailableError
@@ -41,56 +41,6 @@ PLAN = json.dumps(
 IMAGE = np.arange(4 * 6 * 3, dtype=np.uint8).reshape(4, 6, 3)
 SEEN = Observation(1, 1, images={'head': IMAGE})
 REQUEST = PlanRequest('put the soup in the basket', ('soup', 'basket'), SEEN)
-
-
-def chat(text):
-    return 200, json.dumps({'choices': [{'message': {'content': text}}]})
-
-
-class Server(http.server.ThreadingHTTPServer):
-    """Gives the answers of a list in order, the last one for ever; keeps the requests."""
-
-    daemon_threads = True
-
-    def __init__(self, *answers):
-        super().__init__(('127.0.0.1', 0), _Handler)
-        self.answers = list(answers)
-        self.requests = []
-        self.thread = threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True)
-
-    @property
-    def url(self):
-        return f'http://127.0.0.1:{self.server_address[1]}/v1'
-
-    def __enter__(self):
-        self.thread.start()
-        return self
-
-    def __exit__(self, *error):
-        self.shutdown()
-        self.server_close()
-
-
-class _Handler(http.server.BaseHTTPRequestHandler):
-    def do_POST(self):
-        body = self.rfile.read(int(self.headers['Content-Length']))
-        server = self.server
-        server.requests.append((self.path, dict(self.headers), json.loads(body)))
-        answer = server.answers.pop(0) if len(server.answers) > 1 else server.answers[0]
-        if answer == 'hang':
-            time.sleep(1.0)
-            return
-        if answer == 'cut':
-            self.wfile.write(b'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"choi')
-            return
-        status, text = answer
-        self.send_response(status)
-        self.send_header('Content-Length', str(len(text.encode())))
-        self.end_headers()
-        self.wfile.write(text.encode())
-
-    def log_message(self, *arguments):
-        pass
 
 
 def settings(url, **more):
@@ -369,7 +319,7 @@ def test_settings_that_cannot_work_are_refused(change):
 
 
 def test_unknown_prompt_format_and_missing_cameras_are_refused():
-    with pytest.raises(ParameterError, match='known: plan_v1, replan_v1, verify_v1'):
+    with pytest.raises(ParameterError, match='plan_v1, replan_v1, verify_v1, verify_word_v1'):
         read_prompt('plan_v0')
     with pytest.raises(ParameterError, match='without cameras'):
         OpenAIMonitor(settings(closed_port()), roles=())

@@ -16,6 +16,7 @@ peft = pytest.importorskip('peft')
 pytestmark = pytest.mark.torch
 
 import torch  # noqa: E402
+from task_bench import TaskBench  # noqa: E402
 from typer.testing import CliRunner  # noqa: E402
 
 from structrl_ros.cli import bench_vlm  # noqa: E402
@@ -36,11 +37,7 @@ from structrl_ros.nodes.planner_backends import executive_settings  # noqa: E402
 from structrl_ros.nodes.planner_backends import make_backends  # noqa: E402
 from structrl_ros.nodes.planner_backends import session_settings  # noqa: E402
 from structrl_ros.params.planner import PlannerParameters  # noqa: E402
-from structrl_ros.plan.commands import Goal  # noqa: E402
-from structrl_ros.plan.executive import Executive  # noqa: E402
 from structrl_ros.plan.parse import parse_plan  # noqa: E402
-from structrl_ros.plan.session import TaskSession  # noqa: E402
-from structrl_ros.plan.session_ports import Outputs  # noqa: E402
 from structrl_ros.ports import Monitor  # noqa: E402
 from structrl_ros.ports import Planner  # noqa: E402
 from structrl_ros.types import FailedAttempt  # noqa: E402
@@ -49,7 +46,6 @@ from structrl_ros.types import Plan  # noqa: E402
 from structrl_ros.types import PlanRequest  # noqa: E402
 from structrl_ros.types import Subtask  # noqa: E402
 
-S = 1_000_000_000
 SCENE = ('alphabet soup', 'basket')
 SENTENCE = 'put the soup in the basket'
 GRASP = Subtask('grasp(soup)', 'grasp soup', 'grasp', ('soup',), 0)
@@ -305,75 +301,49 @@ def test_planner_and_monitor_share_one_model_from_two_threads(vlm):
         assert ours.confidence == pytest.approx(theirs.confidence, abs=1e-5)
 
 
-class _Body:
-    """Runs a task on backends from parameters, one image a tick, until it ends."""
+def task(**parameters):
+    """Run a task on backends from parameters until it ends, a new image at each tick."""
+    p = PlannerParameters(
+        **{'planner': 'local', 'monitor': 'local', 'device': 'cpu', **parameters},
+        reasoning_characters=20,
+        max_steps=3,
+    )
+    backends = make_backends(p)
+    made = backends.planner, backends.monitor
+    bench = TaskBench(*made, executive_settings(p), session_settings(p))
 
-    def __init__(self, **parameters):
-        p = PlannerParameters(reasoning_characters=20, max_steps=3, **parameters)
-        backends = make_backends(p)
-        self.backends, self.now = backends, S
-        self.plans, self.verdicts, self.ends = [], [], []
-        self.session = TaskSession(
-            Executive(executive_settings(p), backends.planner.name, backends.monitor.name),
-            backends.planner,
-            backends.monitor,
-            Outputs(self.plans.append, self.verdicts.append, lambda *end: self.ends.append(end)),
-            session_settings(p),
-            self,
-            spawn=lambda work: work(),
-        )
+    def look(tick):
+        bench.image = seen(tick % 7).images['head']
 
-    def now_ns(self):
-        return self.now
-
-    def look(self):
-        image = seen(self.now // 200_000_000 % 7).images['head']
-        self.session.update(lambda latest: latest.take_image('head', self.now, image))
-
-    def run(self, ticks):
-        self.look()
-        self.session.start(Goal(SENTENCE, 0.0, SCENE))
-        for _ in range(ticks):
-            if self.ends:
-                break
-            self.now += 200_000_000
-            self.look()
-        return self.ends
+    look(0)
+    bench.start(SENTENCE, SCENE).run(40, look)
+    backends.close()
+    return bench
 
 
 def test_task_whose_monitor_never_says_true_ends_with_its_limits(folders):
-    body = _Body(
-        planner='local',
-        monitor='local',
+    bench = task(
         model=str(folders / 'qwen2_5_vl'),
-        device='cpu',
         verify_threshold=0.999,
         subtask_timeout_s=0.6,
         attempts=1,
         replans=1,
     )
-    ((success, reason),) = body.run(20)
+    ((success, reason),) = bench.ends
     assert not success
     assert 'not done within 0.6 s, attempt 1 of 1, after 1 replans' in reason
-    assert {v.monitor for v in body.verdicts} == {'local:qwen2_5_vl'}
-    assert body.plans[0].planner == 'local:qwen2_5_vl'
-    assert body.plans[0].reasoning
-    assert body.plans[-1].subtasks == ()
-    assert body.backends.planner._vlm is body.backends.monitor._vlm
-    body.backends.close()
+    assert {v.monitor for v in bench.verdicts} == {'local:qwen2_5_vl'}
+    assert bench.plans[0].planner == 'local:qwen2_5_vl'
+    assert bench.plans[0].reasoning
+    assert bench.plans[-1].subtasks == ()
+    assert bench.planner.vlm is bench.monitor.vlm
 
 
 def test_task_whose_monitor_always_says_true_goes_through_every_step(folders):
-    body = _Body(
-        planner='local',
-        monitor='local',
-        model=str(folders / 'qwen3_vl'),
-        device='cpu',
-        verify_threshold=0.001,
-    )
-    ((success, reason),) = body.run(2 * 400)
-    assert (success, reason) == (True, f'all {len(body.plans[0].subtasks)} steps verified')
-    assert sum(v.done for v in body.verdicts) == len(body.plans[0].subtasks)
+    bench = task(model=str(folders / 'qwen3_vl'), verify_threshold=0.001)
+    steps = len(bench.plans[0].subtasks)
+    assert bench.ends == [(True, f'all {steps} steps verified')]
+    assert sum(v.done for v in bench.verdicts) == steps
 
 
 def test_benchmark_tells_times_rate_and_what_was_reused(folders, tmp_path):
