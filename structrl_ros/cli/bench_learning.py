@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Annotated
 from typing import Any
+from typing import Protocol
 
 import typer
 from rich.console import Console
@@ -68,6 +69,26 @@ def bench_learning(
     run_bench_learning(request, Console(soft_wrap=True))
 
 
+class BenchRequest(Protocol):
+    """Where experiments are run, and how."""
+
+    @property
+    def out(self) -> Path:
+        """Folder of results."""
+
+    @property
+    def workers(self) -> int:
+        """Processes."""
+
+    @property
+    def is_slow_body(self) -> bool:
+        """Whether the processes step the bodies of one run, instead of a run each."""
+
+    @property
+    def command(self) -> str:
+        """What one types to get it, the folder and the workers apart."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearningRequest:
     """What is asked for; the fields are the options of the command."""
@@ -80,8 +101,13 @@ class LearningRequest:
     workers: int = 1
 
     @property
+    def is_slow_body(self) -> bool:
+        """See `BenchRequest`."""
+        return self.mujoco
+
+    @property
     def command(self) -> str:
-        """What one types to get it, the folder and the workers apart."""
+        """See `BenchRequest`."""
         words = ['structrl bench learning']
         words += [f'--{name}' for name in ('quick', 'mujoco') if getattr(self, name)]
         words += [f'--only {name}' for name in self.only]
@@ -101,6 +127,24 @@ def run_bench_learning(request: LearningRequest, console: Console) -> dict[str, 
         TrainingError: If a run fails.
         CheckpointError: If a file cannot be written.
     """
+    experiments, start_episodes = _experiments(request)
+    return run_experiments(experiments, start_episodes, request, console)
+
+
+def run_experiments(
+    experiments: Sequence[Experiment],
+    start_episodes: int,
+    request: BenchRequest,
+    console: Console,
+) -> dict[str, Any]:
+    """Run, print and write given experiments, as `run_bench_learning` does.
+
+    Args:
+        experiments: What is run.
+        start_episodes: Episodes of a start's evaluation.
+        request: Where, and by how many processes.
+        console: Shows how far it is, and the tables.
+    """
     for name in _THREADS:
         os.environ[name] = '1'
     from structrl_ros.training.experiments.document import results_document
@@ -110,7 +154,6 @@ def run_bench_learning(request: LearningRequest, console: Console) -> dict[str, 
     from structrl_ros.training.experiments.runner import Runner
     from structrl_ros.training.experiments.runner import whole_work
 
-    experiments, start_episodes = _experiments(request)
     with _bars(console) as bars:
         bar = bars.add_task('', total=whole_work(experiments))
 
@@ -120,8 +163,8 @@ def run_bench_learning(request: LearningRequest, console: Console) -> dict[str, 
         runner = Runner(
             folder=request.out,
             start_episodes=start_episodes,
-            processes=1 if request.mujoco else request.workers,
-            body_workers=request.workers if request.mujoco else 1,
+            processes=1 if request.is_slow_body else request.workers,
+            body_workers=request.workers if request.is_slow_body else 1,
             progress=progress,
         )
         found = runner.run(experiments)

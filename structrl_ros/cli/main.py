@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from structrl_ros.cli.bag import bag
+from structrl_ros.cli.bench_grm_rl import bench_grm_rl
 from structrl_ros.cli.bench_learning import bench_learning
 from structrl_ros.cli.bench_vlm import bench_vlm
 from structrl_ros.cli.calibrate import calibrate
@@ -37,6 +38,7 @@ bench = typer.Typer(
     no_args_is_help=True, help='Measure: every number in the docs comes from here.'
 )
 bench.command('learning')(bench_learning)
+bench.command('grm-rl')(bench_grm_rl)
 bench.command('vlm')(bench_vlm)
 app.add_typer(bench, name='bench')
 app.add_typer(bag, name='bag')

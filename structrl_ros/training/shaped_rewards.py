@@ -25,6 +25,10 @@ class ShapedRewards:
 
     Phi(s') is 0 where an episode terminated; one that is truncated keeps its potential, since its
     return is bootstrapped. Episodes are whole and begin at Phi_0 = 0, so none leaks into the next.
+
+    Attributes:
+        source: What is shaped.
+        roles: Cameras that it or the potential looks at.
     """
 
     def __init__(
@@ -48,7 +52,7 @@ class ShapedRewards:
         """
         if not 0.0 < gamma <= 1.0:
             raise ParameterError(f'gamma: must be in (0, 1], got {gamma}')
-        self._source, self._potential, self._gamma = source, potential, gamma
+        self.source, self._potential, self._gamma = source, potential, gamma
         self.roles = tuple(dict.fromkeys((*source.roles, *roles)))
 
     def __call__(self, rollouts: Rollouts) -> PaidRollouts:
@@ -57,7 +61,7 @@ class ShapedRewards:
         Raises:
             ParameterError: If a potential is not finite.
         """
-        paid, phi = self._source(rollouts), self._potential(rollouts)
+        paid, phi = self.source(rollouts), self._potential(rollouts)
         rewards = paid.rewards.copy()
         extra = np.zeros((*paid.payments.shape[:2], 1))
         payments = np.concatenate([paid.payments, extra], axis=2)
@@ -76,4 +80,4 @@ class ShapedRewards:
 
     def checkpoints(self, task: str) -> tuple[str, ...]:
         """Return what the shaped source asks for."""
-        return self._source.checkpoints(task)
+        return self.source.checkpoints(task)

@@ -38,6 +38,7 @@ from structrl_ros.training.run_trainer import PreparedRun
 from structrl_ros.training.run_trainer import carry_out
 from structrl_ros.training.run_trainer import prepare_run
 from structrl_ros.training.settings_document import make_settings
+from structrl_ros.training.shaped_rewards import ShapedRewards
 from structrl_ros.training.shipped_rewards import make_reward
 from structrl_ros.training.start_policy import load_start
 from structrl_ros.training.starts import evaluation_starts
@@ -144,8 +145,10 @@ def _measure_practised(
         workers=workers,
         options=prepared.request.body_options,
     )
-    assert prepared.reward_source is not None
-    outcome = _measure(cell, prepared.policy, make_world, prepared.reward_source, curve)
+    source = prepared.reward_source
+    assert source is not None
+    task = source.source if isinstance(source, ShapedRewards) else source
+    outcome = _measure(cell, prepared.policy, make_world, task, curve)
     return dataclasses.replace(outcome, cpu_s=_seconds(rows))
 
 
@@ -183,6 +186,7 @@ def _request(cell: Cell, start: Path) -> RunRequest:
         body=arm.start.body,
         settings=make_settings(TRAINERS[arm.trainer], document),
         reward=arm.reward,
+        shaping=arm.shaping,
         start=str(start),
         body_options=dict(arm.world),
         policy_options=dict(arm.policy),

@@ -76,6 +76,7 @@ class Arm:
         evaluation: How the result is measured.
         trainer: 'ppo', 'grpo', or '' for the start as it is.
         reward: Name of a reward configuration.
+        shaping: Folder of the GRM whose potential shapes it, '' for none.
         world: Options of the body, in practice and in the evaluation.
         settings: Of the trainer, without seed and tasks.
         policy: Fields of the policy's config that are changed for practice.
@@ -89,6 +90,7 @@ class Arm:
     evaluation: Evaluation
     trainer: str = ''
     reward: str = 'structured'
+    shaping: str = ''
     world: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     policy: Mapping[str, Any] = field(default_factory=dict)
@@ -99,7 +101,7 @@ class Arm:
     def document(self) -> JsonObject:
         """Return everything that its numbers depend on, the name apart."""
         document = asdict(self)
-        for key in ('name', 'keep', 'seeds'):
+        for key in ('name', 'keep', 'seeds', *(() if self.shaping else ('shaping',))):
             del document[key]
         del document['start']['name']
         return document
