@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 from pathlib import Path
 
+from pydantic import BaseModel
+
 from structrl_ros.errors import CheckpointError
 from structrl_ros.errors import ParameterError
 from structrl_ros.models.checkpoint import save_tensors
@@ -29,6 +31,7 @@ from structrl_ros.training.metrics_log import MetricsLog
 from structrl_ros.training.run_directory import CHECKPOINT
 from structrl_ros.training.run_directory import TRAINER
 from structrl_ros.training.run_directory import RunDirectory
+from structrl_ros.training.settings_document import Settings
 from structrl_ros.training.settings_document import make_settings
 from structrl_ros.training.trainer_state import TrainerState
 from structrl_ros.types import JsonObject
@@ -90,34 +93,56 @@ class GrmRun:
         save_grm(self._directory.path / BEST, network, card)
 
 
-def run_document(sets: Sequence[Path], settings: GrmSettings) -> JsonObject:
+def run_document(sets: Sequence[Path], settings: BaseModel, kind: str = KIND) -> JsonObject:
     """Return what `run_of_document` takes back, as plain JSON.
+
+    Args:
+        sets: What is trained on.
+        settings: Of the trainer.
+        kind: The trainer.
 
     Raises:
         CheckpointError: If a set has no manifest.
     """
     return {
-        'trainer': KIND,
+        'trainer': kind,
         'sets': [{'folder': str(folder.resolve()), 'digest': _digest(folder)} for folder in sets],
         'settings': settings.model_dump(mode='json'),
     }
 
 
 def run_of_document(document: JsonObject) -> tuple[list[Path], GrmSettings]:
+    """Return sets and settings of a run of the small GRM that goes on.
+
+    Raises:
+        CheckpointError: See `run_of_kind`.
+        ParameterError: See `run_of_kind`.
+    """
+    return run_of_kind(document, GrmSettings, KIND)
+
+
+def run_of_kind(
+    document: JsonObject, of: type[Settings], kind: str
+) -> tuple[list[Path], Settings]:
     """Return sets and settings of a run that goes on.
+
+    Args:
+        document: Of `run_document`.
+        of: Class of the settings.
+        kind: The trainer.
 
     Raises:
         CheckpointError: If it is no run of this trainer, or its sets are gone.
         ParameterError: If a set is another one than that which the run began with.
     """
-    if document.get('trainer') != KIND:
+    if document.get('trainer') != kind:
         raise CheckpointError(
-            f'run of trainer {document.get("trainer")!r}; allowed: {KIND!r}, made by '
-            'structrl train grm'
+            f'run of trainer {document.get("trainer")!r}; allowed: {kind!r}, made by '
+            f'structrl train {kind}'
         )
     try:
         folders = [(Path(entry['folder']), entry['digest']) for entry in document['sets']]
-        settings = make_settings(GrmSettings, document['settings'])
+        settings = make_settings(of, document['settings'])
     except (KeyError, TypeError, ParameterError) as error:
         raise CheckpointError(f'config of the run: {error}') from None
     for folder, digest in folders:
