@@ -18,7 +18,7 @@ from rich.table import Table
 if TYPE_CHECKING:
     from structrl_ros.evaluation.grm_paired import ArmDifference
     from structrl_ros.evaluation.grm_scores import ModelResult
-    from structrl_ros.training.voc_trajectories import VocSets
+    from structrl_ros.training.voc_sets import VocSets
 
 
 def grm(
@@ -54,7 +54,7 @@ def grm(
     from structrl_ros.evaluation.grm_paired import compare_results
     from structrl_ros.training.voc_run import RESULT
     from structrl_ros.training.voc_run import write_result
-    from structrl_ros.training.voc_trajectories import VocSets
+    from structrl_ros.training.voc_sets import VocSets
 
     console = Console(soft_wrap=True)
     chosen = VocSets(tuple(sets), split, every, limit)
@@ -81,10 +81,10 @@ def _run(
 ) -> list[ModelResult]:
     from structrl_ros.training.voc_run import read_contender
     from structrl_ros.training.voc_run import run_model
-    from structrl_ros.training.voc_trajectories import planned_trajectories
+    from structrl_ros.training.voc_sets import planned_trajectories
 
     contenders = [read_contender(text) for text in models]
-    total = sum(len(shown) for _, _, shown in planned_trajectories(sets))
+    total = sum(len(episode.shown) for episode in planned_trajectories(sets))
     results = []
     with Progress(console=console, transient=True) as bar:
         for contender in contenders:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from structrl_ros.progress.manipulation import Primitive
 from structrl_ros.progress.manipulation import parse_manipulation
 from structrl_ros.progress.operators import Edit
+from structrl_ros.progress.operators import Operator
 from structrl_ros.progress.operators import admitted_operators
 from structrl_ros.progress.operators import plan_edit
 from structrl_ros.sim.counterfactual.stage import Take
@@ -66,5 +68,13 @@ def plan_cycle_edits(
         plans = (plan_edit(operator, parsed, active, released, earliest=i) for i in [*drawn, 0])
         edit = next((plan for plan in plans if plan is not None), None)
         if edit is not None:
+            if operator is Operator.EMPTY_GRASP:
+                edit = _until_release(edit, released)
             found.append((edit, phases[edit.start].target if operator.is_negative else ''))
     return found
+
+
+def _until_release(edit: Edit, released: Sequence[bool]) -> Edit:
+    """End an empty grasp where the source lets go: the block lies at its place in both then."""
+    stop = next((i for i in edit.frames if i > edit.start and released[i]), edit.stop)
+    return replace(edit, stop=stop)

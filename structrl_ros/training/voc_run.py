@@ -19,7 +19,7 @@ from structrl_ros.training.voc_curves import Context
 from structrl_ros.training.voc_curves import score
 from structrl_ros.training.voc_curves import trace
 from structrl_ros.training.voc_models import find_model
-from structrl_ros.training.voc_trajectories import VocSets
+from structrl_ros.training.voc_sets import VocSets
 from structrl_ros.training.voc_trajectories import read_trajectories
 
 VERSION = 1

@@ -1,14 +1,5 @@
 """Trajectories of the VOC benchmark with their true potential, from counterfactual sets.
 
-Five families (Robo-Dopamine 2.0, "Evaluation protocol"), told by the manifests:
-
-- in-distribution: sources in which no phase comes back;
-- temporal: sources in which a phase comes back, so that one picture has several progresses;
-- OOD-negative: a negative edit that lasts to the end of such a source as the first;
-- OOD-robust: a robust edit of it;
-- OOD-temporal: any edit of a temporal source, or a negative edit that ends before the episode
-  does: a failure, then recovery.
-
 An edited trajectory shows the source until the edit begins, and after it ends. Truth is Eq. 5 and
 6: g_i = i / (T - 1), and -g_i where a negative edit is shown.
 """
@@ -16,14 +7,11 @@ An edited trajectory shows the source until the edit begins, and after it ends. 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from structrl_ros.errors import ParameterError
 from structrl_ros.evaluation.grm_scores import VocFamily
 from structrl_ros.progress.context import EditedFrame
 from structrl_ros.progress.context import SourceFrame
@@ -31,8 +19,10 @@ from structrl_ros.progress.views import make_views
 from structrl_ros.sim.counterfactual.stage import LEAST_CHANGE
 from structrl_ros.training.counterfactual_set import EditRecord
 from structrl_ros.training.counterfactual_set import SourceRecord
-from structrl_ros.training.counterfactual_set import read_manifest
 from structrl_ros.training.counterfactual_set import read_pictures
+from structrl_ros.training.voc_sets import VocSets
+from structrl_ros.training.voc_sets import family_of
+from structrl_ros.training.voc_sets import planned_trajectories
 from structrl_ros.types import Float64
 from structrl_ros.types import UInt8
 from structrl_ros.world_types import Bool
@@ -65,91 +55,6 @@ class VocTrajectory:
     fault: str = ''
 
 
-@dataclass(frozen=True, slots=True)
-class VocSets:
-    """Which trajectories: the sets, the split, one in `every` frames, at most `limit` a family.
-
-    The limit takes the first episodes of the manifests, so every model meets the same ones.
-    """
-
-    folders: tuple[Path, ...]
-    split: str = 'test'
-    every: int = 1
-    limit: int = 0
-
-    def __post_init__(self) -> None:
-        """Check the numbers.
-
-        Raises:
-            ParameterError: If one is out of range.
-        """
-        if self.split not in ('train', 'test') or self.every < 1 or self.limit < 0:
-            raise ParameterError(
-                f'split {self.split!r}, every {self.every}, limit {self.limit}; allowed: train or '
-                'test, 1 and more, 0 (all) and more'
-            )
-
-
-def recurs(phases: Sequence[Sequence[Any]]) -> bool:
-    """Return whether a phase (primitive and target) comes back after another one."""
-    runs: list[tuple[str, str]] = []
-    for primitive, target, _ in phases:
-        if runs[-1:] != [(primitive, target)]:
-            runs.append((primitive, target))
-    return len(set(runs)) < len(runs)
-
-
-def family_of(record: SourceRecord, edit: EditRecord | None) -> VocFamily:
-    """Return the family of a source, or of an edit of it."""
-    is_temporal = recurs(record.phases)
-    if edit is None:
-        return VocFamily.TEMPORAL if is_temporal else VocFamily.IN_DISTRIBUTION
-    if is_temporal:
-        return VocFamily.OOD_TEMPORAL
-    if edit.group == 'robust':
-        return VocFamily.ROBUST
-    return VocFamily.NEGATIVE if edit.stop == record.frames else VocFamily.OOD_TEMPORAL
-
-
-def planned_trajectories(
-    sets: VocSets,
-) -> list[tuple[Path, SourceRecord, list[EditRecord | None]]]:
-    """Return the episodes of the sets with what is shown of each; None is the source itself.
-
-    Raises:
-        CheckpointError: If a set has no manifest.
-        ParameterError: If there is no episode of the split, or one comes twice.
-    """
-    found: list[tuple[Path, SourceRecord, list[EditRecord | None]]] = []
-    taken = dict.fromkeys(VocFamily, 0)
-    known: dict[str, Path] = {}
-    for folder in sets.folders:
-        for record in read_manifest(folder):
-            if record.split != sets.split:
-                continue
-            if record.episode in known:
-                raise ParameterError(
-                    f'episode {record.episode} is in {known[record.episode]} and in {folder}; '
-                    'allowed: each once'
-                )
-            known[record.episode] = folder
-            chosen: list[EditRecord | None] = []
-            for edit in (None, *record.edits):
-                family = family_of(record, edit)
-                if not sets.limit or taken[family] < sets.limit:
-                    taken[family] += 1
-                    chosen.append(edit)
-            if chosen:
-                found.append((folder, record, chosen))
-    if not found:
-        listed = ', '.join(str(folder) for folder in sets.folders)
-        raise ParameterError(
-            f'no episodes of split {sets.split!r} in {listed}; allowed: sets made with a '
-            '--test-share above 0 and enough episodes'
-        )
-    return found
-
-
 def read_trajectories(sets: VocSets, view_px: int) -> Iterator[VocTrajectory]:
     """Yield every trajectory, one episode in memory at a time.
 
@@ -161,14 +66,15 @@ def read_trajectories(sets: VocSets, view_px: int) -> Iterator[VocTrajectory]:
         CheckpointError: If a file is missing or cut.
         ParameterError: See `planned_trajectories`.
     """
-    for folder, record, chosen in planned_trajectories(sets):
+    for planned in planned_trajectories(sets):
+        folder, record = planned.folder, planned.record
         picks = _picks(record.frames, sets.every)
         pictures = read_pictures(folder, record.file)
         source = tuple(
             SourceFrame(record.episode, number, make_views(_at(pictures, i), view_px))
             for number, i in enumerate(picks)
         )
-        for edit in chosen:
+        for edit in planned.shown:
             edited = {} if edit is None else _edited(folder, edit, source, picks, view_px)
             yield _trajectory(record, edit, source, edited, picks)
 
@@ -208,7 +114,8 @@ def _trajectory(
     truth = np.array(picks, dtype=np.float64) / max(record.frames - 1, 1)
     negative = np.zeros(len(picks), dtype=np.bool_)
     if edit is not None and edit.group == 'negative':
-        negative[list(edited)] = True
+        end = _failure_end(record, edit)
+        negative[[n for n in edited if picks[n] < end]] = True
     return VocTrajectory(
         name=record.episode if edit is None else f'{record.episode}/{edit.operator}',
         episode=record.episode,
@@ -220,6 +127,17 @@ def _trajectory(
         negative=negative,
         fault=_fault(edit, len(edited), len(picks)),
     )
+
+
+def _failure_end(record: SourceRecord, edit: EditRecord) -> int:
+    """Return where a failure ends, exclusive.
+
+    Before the source goes on, the last edited frames may look like it already: those are in it.
+    """
+    if edit.stop == record.frames:
+        return edit.stop
+    pairs = zip(edit.edited_frames, edit.changed_pixels, strict=True)
+    return max((i + 1 for i, share in pairs if share >= LEAST_CHANGE), default=edit.start)
 
 
 def _fault(edit: EditRecord | None, edited: int, frames: int) -> str:

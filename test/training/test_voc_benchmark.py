@@ -26,7 +26,7 @@ from structrl_ros.training.voc_curves import trace
 from structrl_ros.training.voc_models import KnownProgress
 from structrl_ros.training.voc_models import RobometerStandIn
 from structrl_ros.training.voc_models import find_model
-from structrl_ros.training.voc_trajectories import VocSets
+from structrl_ros.training.voc_sets import VocSets
 from structrl_ros.training.voc_trajectories import read_trajectories
 
 FRAMES, SIZE = 16, 16
@@ -244,11 +244,16 @@ def test_the_command_writes_numbers_and_a_page(folder, tmp_path):
     assert 'http' not in page.split('</head>')[1].replace('http://www.w3.org/2000/svg', '')
 
 
-def test_a_limit_takes_the_same_trajectories_for_every_model(folder):
+def test_a_limit_is_spread_over_episodes_and_is_the_same_for_every_model(folder, tmp_path):
     sets = VocSets((folder,), limit=1)
     names = [t.name for t in read_trajectories(sets, SIZE)]
     assert names == [t.name for t in read_trajectories(sets, 2 * SIZE)]
     assert len(names) == len(VocFamily)
+    records = [record_of(tmp_path, f'once {n}', ONCE) for n in range(4)]
+    write_manifest(tmp_path, records)
+    many = list(read_trajectories(VocSets((tmp_path,), limit=4), SIZE))
+    for family in (VocFamily.IN_DISTRIBUTION, VocFamily.NEGATIVE, VocFamily.ROBUST):
+        assert len({t.episode for t in many if t.family is family}) == 4
 
 
 def test_mistakes_are_one_line(folder, tmp_path):

@@ -10,6 +10,7 @@ from structrl_ros.cli.main import app
 from structrl_ros.errors import ParameterError
 from structrl_ros.evaluation.grm_scores import VocFamily
 from structrl_ros.progress.manipulation import parse_manipulation
+from structrl_ros.progress.operators import Operator
 from structrl_ros.sim.counterfactual.stage import Take
 from structrl_ros.training.counterfactual_set import read_manifest
 from structrl_ros.training.counterfactual_set import read_pictures
@@ -17,8 +18,8 @@ from structrl_ros.training.voc_cycle_phases import count_phases
 from structrl_ros.training.voc_cycle_phases import cycle_phases
 from structrl_ros.training.voc_cycle_phases import plan_cycle_edits
 from structrl_ros.training.voc_cycles import cycles_instruction
-from structrl_ros.training.voc_trajectories import family_of
-from structrl_ros.training.voc_trajectories import recurs
+from structrl_ros.training.voc_sets import family_of
+from structrl_ros.training.voc_sets import recurs
 
 BLOCK = 'square_block_1'
 #: Four insertions: h is a frame in which the block is held.
@@ -57,6 +58,9 @@ def test_failures_begin_in_any_cycle_and_end_with_their_phase():
             if edit.operator.is_persistent:
                 continue
             assert len({phases[i].primitive for i in edit.frames}) == 1
+            if edit.operator is Operator.EMPTY_GRASP:
+                assert not any(phases[i].is_release for i in edit.frames)
+                continue
             assert edit.stop == len(phases) or (
                 phases[edit.stop].primitive != phases[edit.start].primitive
             )
