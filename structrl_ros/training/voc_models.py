@@ -22,7 +22,7 @@ from structrl_ros.progress.views import Views
 from structrl_ros.training.voc_trajectories import VocTrajectory
 from structrl_ros.types import Float64
 
-_GROUNDS = {'true': 'simulator', 'robometer': 'stand-in: truth and noise, frame by frame'}
+_GROUNDS = {'true': 'simulator', 'robometer': 'stand-in'}
 STATIC = ':static'
 #: Standard deviation of the stand-in's error of a frame's progress.
 ROBOMETER_NOISE = 0.05
