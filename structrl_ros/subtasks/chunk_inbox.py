@@ -67,6 +67,8 @@ class ChunkInbox:
         if self.waiting_for():
             return None
         stamps = [message.stamp_ns for message in (done, predicates) if message is not None]
+        # An arm does not know of success; whoever publishes predicates beside it may.
+        told = [message.success for message in (done, predicates) if message is not None]
         missing = ['chunk_done'] if done is None else []
         if self._needs_predicates and predicates is None:
             missing.append('predicates')
@@ -74,7 +76,7 @@ class ChunkInbox:
             chunk=chunk,
             stamp_ns=stamps[0] if stamps else None,
             truth=predicates.truth if predicates is not None else frozenset(),
-            success=done is not None and done.success,
+            success=any(told),
             terminated=done is not None and done.terminated,
             truncated=done is not None and done.truncated,
             missing=tuple(missing),

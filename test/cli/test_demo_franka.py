@@ -22,7 +22,7 @@ from structrl_ros.errors import SimulationError
 pytestmark = [pytest.mark.ros, pytest.mark.sim]
 
 PYTHON = Path(__file__).parents[2] / simulated_controller.ENVIRONMENT / 'bin' / 'python'
-PAID = {'grasp(apple_1)', 'in(apple_1, bowl_1_contain_region)'}
+PAID = {'grasp(apple_1)', 'in(apple_1, bowl_1_contain_region)', 'success'}
 needs_controller = [
     pytest.mark.hardware_sim,
     pytest.mark.timeout(600),

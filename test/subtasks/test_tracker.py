@@ -94,6 +94,17 @@ def scored_values(tracker):
     return [value for case in result['cases'] for value in case['output']['rewards']]
 
 
+def test_success_that_only_the_predicates_tell_is_paid_once():
+    """A real arm does not know of success; what looks at the scene beside it does."""
+    told = replace(predicates(2), success=True)
+    outputs = feed(
+        make(), start(), plan(), predicates(0), done(1), predicates(1), done(2), told,
+        done(3), replace(predicates(3), success=True),
+    )  # fmt: skip
+    paid = [[term for term in reward.terms if term[1]] for reward in rewards_of(outputs)]
+    assert paid == [[], [('success', 2.0)], []]
+
+
 # ---------------------------------------------------------------- random runs, any order
 
 
