@@ -47,7 +47,7 @@ class GrmShapingBench:
     """
 
     mujoco: MujocoBench = MUJOCO
-    offset: float = 0.018
+    offset: float = 0.016
     image_size: int = 64
     seeds: int = 3
     practice: Mapping[str, Any] = field(
