@@ -24,9 +24,9 @@ class GrmSettings(BaseModel):
     control: Control = Field('E4', description='Order of the pairs: the paper, or a control.')
     layout: LayoutName = Field('panel', description='Input with panels, or static (Eq. 3).')
     ood: bool = Field(True, description='Whether pairs with an edited endpoint are trained on.')
-    pairs: int = Field(16000, ge=1, description='Distinct draws of pairs that pools are made of.')
-    stage_samples: int = Field(8000, ge=1, description='Pairs of each of the two stages.')
-    batch: int = Field(64, ge=1, description='Pairs of a gradient step.')
+    pairs: int = Field(20000, ge=1, description='Distinct draws of pairs that pools are made of.')
+    stage_samples: int = Field(10000, ge=1, description='Pairs of each of the two stages.')
+    batch: int = Field(32, ge=1, description='Pairs of a gradient step.')
     replay_share: float = Field(
         REPLAY_SHARE, ge=0, le=1, description='Large pairs in stage 2 of E4 and E1 (Eq. 11).'
     )
@@ -42,7 +42,7 @@ class GrmSettings(BaseModel):
         0.12, ge=0, lt=1, description='Share of training episodes that choose the best update.'
     )
     held_out_pairs: int = Field(720, ge=9, description='Pairs of a measurement, all families.')
-    checkpoint_every: int = Field(50, ge=1, description='Updates between two checkpoints.')
+    checkpoint_every: int = Field(125, ge=1, description='Updates between two checkpoints.')
     device: str = Field('cpu', description="Where the network is: 'cpu', 'cuda:0', ...")
     precision: Literal['auto', 'float32', 'bfloat16'] = Field(
         'auto', description='Of autocast; auto is bfloat16 on a GPU and float32 elsewhere.'
