@@ -10,10 +10,14 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from structrl_ros.cli.data_cycles import cycles
 from structrl_ros.cli.data_image_edit import image_edit
+from structrl_ros.cli.data_leap import leap
 from structrl_ros.errors import ParameterError
 
 data = typer.Typer(no_args_is_help=True, help='Make data sets from episodes, and look at them.')
+data.command()(leap)
+data.command()(cycles)
 data.command()(image_edit)
 
 
