@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from structrl_ros.cli.evaluate_grm import grm
+from structrl_ros.cli.evaluate_planner import planner
 from structrl_ros.cli.evaluate_sim_to_real import cards
 from structrl_ros.cli.evaluate_sim_to_real import sim_to_real
 from structrl_ros.cli.training_worlds import worlds_of
@@ -16,6 +17,7 @@ from structrl_ros.cli.training_worlds import worlds_of
 evaluate = typer.Typer(no_args_is_help=True, help='Measure success rates, with intervals.')
 evaluate.command()(cards)
 evaluate.command()(grm)
+evaluate.command()(planner)
 evaluate.command('sim-to-real')(sim_to_real)
 
 Folder = Annotated[Path, typer.Argument(help='Folder of an evaluation.')]
