@@ -47,7 +47,7 @@ CLAUSE_VERBS = {
 }
 
 _VERBS = '|'.join(sorted(CLAUSE_VERBS, key=len, reverse=True))
-_JOINT = re.compile(rf'(?:[,;.!]|\band then\b|\band\b|\bthen\b|\bfinally\b)+\s*(?=(?:{_VERBS})\b)')
+_JOINT = re.compile(rf'(?:(?:[,;.!]|\band\b|\bthen\b|\bfinally\b)\s*)+(?=(?:{_VERBS})\b)')
 _VERB = re.compile(rf'({_VERBS})\b\s*')
 _COURTESY = re.compile(
     r'^(?:(?:please|kindly|robot|now|first|then|hey|ok|okay|'

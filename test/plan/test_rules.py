@@ -64,6 +64,10 @@ MOKA = ['grasp moka pot', 'place moka pot on flat stove']
         ('Put the soup, and then put the sauce into the basket!', None),
         ('Please place the alphabet soup and the tomato sauce inside the basket.', SOUP + SAUCE),
         ('pick up the soup and put it in the basket, then do the same', None),
+        (
+            'put the soup in the basket, and finally put the sauce in the basket',
+            SOUP + SAUCE,
+        ),
         ('put the soup in the basket; take the sauce and put it there', SOUP + SAUCE),
         ('pick up the soup and the sauce and put them in the basket', SOUP + SAUCE),
         (
