@@ -73,6 +73,7 @@ def _begin(
     from structrl_ros.training.grm_data import load_data
     from structrl_ros.training.grm_run import run_document
     from structrl_ros.training.grm_settings import GrmSettings
+    from structrl_ros.training.grm_trainer import fresh_network
     from structrl_ros.training.run_directory import create_run
     from structrl_ros.training.settings_document import make_settings
 
@@ -81,6 +82,7 @@ def _begin(
     settings = make_settings(GrmSettings, {}, assignments)
     document = run_document(sets, settings)
     data = load_data(sets, settings)
+    fresh_network(settings)  # a device that is not here leaves no run behind
     return create_run(new_run_directory(out), document), settings, data
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch.nn.functional import mse_loss
 
+from structrl_ros.errors import ParameterError
 from structrl_ros.errors import TrainingError
 from structrl_ros.models.grm.distinct import make_distinct
 from structrl_ros.models.grm.network import GrmNetwork
@@ -35,6 +36,22 @@ from structrl_ros.training.metrics_log import Metrics
 from structrl_ros.training.trainer_state import TrainerState
 
 Report = Callable[[int, Mapping[str, float | None]], None]
+
+
+def fresh_network(settings: GrmSettings) -> GrmNetwork:
+    """Return a network with drawn weights on the device of the settings.
+
+    Raises:
+        ParameterError: If torch knows no such device, or it is not here.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(settings.seed)
+        network = GrmNetwork(settings.grm_config())
+    try:
+        return network.to(settings.device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise ParameterError(f'device {settings.device!r}: {reason}') from None
 
 
 class GrmTrainer:
@@ -63,9 +80,7 @@ class GrmTrainer:
         self.settings, self.tables, self.metrics = settings, tables, list[Metrics]()
         self.scores: dict[str, FamilyScore] = {}
         self._run, self._report = run, report
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(settings.seed)
-            self.network = GrmNetwork(settings.grm_config()).to(settings.device)
+        self.network = fresh_network(settings)
         self.best = copy.deepcopy(self.network)
         self._best_update, self._best_mse = 0, math.inf
         self._optimiser = torch.optim.AdamW(

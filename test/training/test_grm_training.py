@@ -234,6 +234,7 @@ def test_low_precision_trains_as_well(folder):
         (['{set}', '{tmp}/train'], ParameterError, 'allowed: each episode once'),
         (['{set}', 'view_px:=32'], ParameterError, 'pictures of 16 px; allowed: 32 and more'),
         (['{set}', '--control', 'E7'], ParameterError, "control: input should be 'E0'"),
+        (['{set}', 'device:=abacus'], ParameterError, "device 'abacus': "),
         (['{set}', 'depth:=3'], ParameterError, "unknown setting 'depth'; allowed: seed"),
         (['--resume'], ParameterError, '--resume needs --out'),
         (['{set}', '--resume', '--out', '{tmp}'], ParameterError, 'a run goes on as it began'),
