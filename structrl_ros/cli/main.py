@@ -20,6 +20,7 @@ from structrl_ros.cli.evaluate import evaluate
 from structrl_ros.cli.export import export
 from structrl_ros.cli.export import importer
 from structrl_ros.cli.overlay import overlay
+from structrl_ros.cli.plan import plan
 from structrl_ros.cli.replay_command import replay
 from structrl_ros.cli.report import report
 from structrl_ros.cli.train import train
@@ -213,6 +214,7 @@ def score(
 
 
 app.command()(decompose)
+app.command()(plan)
 app.command('console')(console_command)
 app.command()(overlay)
 
