@@ -3,6 +3,8 @@
 import json
 
 import pytest
+from chat_server import ChatServer
+from chat_server import chat
 from leap_episodes import LUNCH
 from leap_episodes import three_scenes
 from typer.testing import CliRunner
@@ -171,6 +173,33 @@ def test_command_writes_what_it_prints(folder):
     document = json.loads((folder / 'rules.json').read_text())
     assert document['backend'] == 'rules' and document['pictures'] is False
     assert document['results'][0]['plan']['asked'] == 4
+
+
+def test_models_on_servers_are_asked_everything_with_and_without_examples_and_pictures(folder):
+    answer = {'reasoning': 'so', 'stages': [[phrase] for phrase in LUNCH], 'answer': 'A'}
+    words = ['planner:=openai', 'openai_model:=m', 'openai_key_variable:=', '--limit', 3]
+    with ChatServer(chat(json.dumps({**answer, 'done': True, 'confidence': 1.0}))) as server:
+        words.append(f'openai_base_url:={server.url}')
+        result = evaluate(
+            folder, *words, '--examples', 0, '--examples', 2, '--json', folder / 'a.json'
+        )
+        assert result.exit_code == 0, result.output
+        asked = len(server.requests)
+        assert (
+            evaluate(folder, *words, '--no-pictures', '--json', folder / 'b.json').exit_code == 0
+        )
+        texts = [json.dumps(body['messages']) for _, _, body in server.requests]
+    first, second = json.loads((folder / 'a.json').read_text())['results']
+    assert asked == 18 and all('image_url' in text for text in texts[:asked])
+    assert [text.count('Here are examples') for text in texts[:9]] == [0] * 9
+    assert sum('Here are examples' in text for text in texts[9:asked]) == 3
+    assert len(second['example_ids']) == 2 and first['example_ids'] == []
+    assert first['plan']['think_answer']['value'] == first['plan']['readable']['value'] == 1.0
+    assert first['completion']['recall']['value'] == 1.0
+    assert first['choice']['unanswered'] == first['choice']['unreadable'] == 0
+    blind = json.loads((folder / 'b.json').read_text())
+    assert blind['pictures'] is False and not any('image_url' in text for text in texts[asked:])
+    assert blind['results'][0]['completion']['unanswered'] == 3
 
 
 @pytest.mark.parametrize(
