@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from structrl_ros.cli.train_grm import train_grm
+from structrl_ros.cli.train_grm_vlm import train_grm_vlm
 from structrl_ros.cli.training_command import TrainCommand
 from structrl_ros.cli.training_command import run_command
 
@@ -17,6 +18,7 @@ train = typer.Typer(
     help='Train a policy: imitate demonstrations (sft), then practise (ppo, grpo); or a GRM.',
 )
 train.command('grm')(train_grm)
+train.command('grm-vlm')(train_grm_vlm)
 
 Body = Annotated[
     str,

@@ -56,3 +56,14 @@ def parse_score(text: str) -> float:
     if abs(value) > LABEL_SCALE:
         raise ScoreTextError(f'score must be in [-100, 100] %, got {value:g}')
     return value / LABEL_SCALE
+
+
+def write_score(hop: float) -> str:
+    """Return the text that states a normalised hop, in whole per cent; `parse_score` reads it.
+
+    Raises:
+        ScoreTextError: If the hop is not in [-1, 1].
+    """
+    if not -1.0 <= hop <= 1.0:
+        raise ScoreTextError(f'hop must be in [-1, 1], got {hop:g}')
+    return f'<score>{round(LABEL_SCALE * hop):+d}%</score>'

@@ -9,13 +9,15 @@ import pytest
 
 pytest.importorskip('httpx')
 
+import typer
 from image_edit_server import ImageEditServer
 from image_edit_server import answered
 from image_edit_server import image_file
 from image_edit_server import tinted
 from typer.testing import CliRunner
 
-from structrl_ros.cli.main import app
+from structrl_ros.cli.data_image_edit import image_edit
+from structrl_ros.cli.main import app as whole_app
 from structrl_ros.errors import ParameterError
 from structrl_ros.progress.manipulation import Primitive
 from structrl_ros.progress.operators import Operator
@@ -35,6 +37,10 @@ from structrl_ros.training.image_edit_prompt import Shown
 from structrl_ros.training.image_edit_prompt import make_edit_prompt
 from structrl_ros.training.image_edit_set import longest_run
 from structrl_ros.training.image_edit_words import draw_variant
+
+app = typer.Typer()  # the whole one takes long to build
+app.command('image-edit')(image_edit)
+app.callback()(lambda: None)
 
 ROLES = ['head', 'left_wrist']
 FRAMES, SIZE = 8, 16
@@ -72,7 +78,7 @@ def recorded(folder, *sources):
 
 
 def command(sets, out, url, *more):
-    words = ['data', 'image-edit', sets, '--out', out, '--base-url', url, '--model', 'tinter']
+    words = ['image-edit', sets, '--out', out, '--base-url', url, '--model', 'tinter']
     return CliRunner().invoke(app, [str(w) for w in (*words, '--retries', 0, *more)])
 
 
@@ -242,6 +248,9 @@ def test_dry_run_counts_and_sends_nothing(sets, tmp_path):
     assert result.exit_code == 0, result.output
     assert 'requests, none sent' in result.output
     assert 'This is an edit of an image' in result.output
+    assert (
+        '--max-requests' in CliRunner().invoke(whole_app, ['data', 'image-edit', '--help']).output
+    )
     assert not (tmp_path / 'none').exists()
 
 
