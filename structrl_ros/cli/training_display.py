@@ -35,7 +35,7 @@ class TrainingDisplay:
     def __init__(self, console: Console, unit: str, total: int, done: int = 0) -> None:
         """Prepare a bar of `total` units, of which `done` are done already."""
         self._console = console
-        self._unit, self._total = unit, total
+        self._unit, self._total, self._told = unit, total, done
         self._shown: dict[str, float] = {}
         self._bar = Progress(
             TextColumn(unit),
@@ -72,9 +72,10 @@ class TrainingDisplay:
                 self._shown[label] = value
         numbers = '  '.join(f'{label} {value:.3g}' for label, value in self._shown.items())
         self._bar.update(self._task, completed=done, numbers=numbers)
-        is_due = done * _LINES // self._total != (done - 1) * _LINES // self._total
+        is_due = done * _LINES // self._total != self._told * _LINES // self._total
         if not self._console.is_terminal and (is_due or 'evaluation/ode_success' in metrics):
             self._console.print(f'{self._unit} {done} of {self._total}: {numbers}')
+            self._told = done
 
 
 def profile_table(metrics: Sequence[Mapping[str, float | None]]) -> Table:
