@@ -96,6 +96,8 @@ def _play(run: BrainRun, log: Path, console: Console) -> int:
                 client.wait_for_planner(START_S)
                 client.wait_for_subscribers(START_S)
                 client.wait_for_episode(START_S)
+                if run.arguments.get('progress', 'none') != 'none':
+                    client.wait_for_progress(START_S)
                 if run.arguments.get('record'):
                     client.wait_for_recorder(START_S)
             console.print(f'[bold]"{run.instruction}"[/]', highlight=False)

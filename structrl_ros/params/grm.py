@@ -29,7 +29,9 @@ class GrmParameters:
         'pictures are taken; empty leaves the backward term out.',
     )
     roles: tuple[str, ...] = parameter(
-        ('head',), description='Cameras that the model looks at.', choices=ROLES
+        ('head', 'left_wrist'),
+        description='Cameras that the model looks at; one that gives nothing is left out.',
+        choices=ROLES,
     )
     instruction: str = parameter(
         '', description="Sentence that the model is told; empty: the plan's, else the episode's."

@@ -43,9 +43,13 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A frame that is wanted: of the episode's start, or of a step that may be its last."""
+    """A frame that is wanted: of the episode's start, or of a step that may be its last.
+
+    No picture of it may be older than `oldest_ns`.
+    """
 
     stamp_ns: int
+    oldest_ns: int
     is_start: bool = False
     terminated: bool = False
     asked_s: float = 0.0
@@ -100,7 +104,7 @@ class FrameQueue:
         self._since_ns = stamp_ns
         self._next_ns = 0
         self._is_open = True
-        self._dues = deque([Due(stamp_ns, is_start=True, asked_s=self._wall())])
+        self._dues = deque([Due(stamp_ns, stamp_ns, is_start=True, asked_s=self._wall())])
 
     def end(self) -> None:
         """Ask for no more frames by rate: the episode is over."""
@@ -114,9 +118,11 @@ class FrameQueue:
         pictures.append((stamp_ns, image))
         self._absent.discard(role)
 
-    def ask(self, stamp_ns: int, *, terminated: bool = False) -> None:
-        """Ask for the frame of a step."""
-        due = Due(stamp_ns, terminated=terminated, asked_s=self._wall())
+    def ask(self, stamp_ns: int, *, terminated: bool = False, oldest_ns: int = 0) -> None:
+        """Ask for the frame of a step; with no picture older than `oldest_ns`."""
+        by_age_ns = stamp_ns if self._lockstep else stamp_ns - self._max_age_ns
+        oldest_ns = max(by_age_ns, oldest_ns)
+        due = Due(stamp_ns, oldest_ns, terminated=terminated, asked_s=self._wall())
         if not self._lockstep and self._dues and not self._dues[-1].is_start:
             self._dues.pop()
             self.replaced += 1
@@ -145,17 +151,12 @@ class FrameQueue:
             return
         newest = max((p[-1][0] for p in self._pictures.values() if p), default=0)
         if newest >= self._next_ns:
-            self.ask(newest)
+            self.ask(newest, oldest_ns=self._next_ns)
 
     def _has(self, role: str, due: Due) -> bool:
         """Whether there is nothing more to wait for from a role."""
         pictures = self._pictures[role]
-        return bool(pictures) and pictures[-1][0] >= self._oldest_ns(due)
-
-    def _oldest_ns(self, due: Due) -> int:
-        if self._lockstep or due.is_start:
-            return due.stamp_ns
-        return max(due.stamp_ns - self._max_age_ns, self._next_ns)
+        return bool(pictures) and pictures[-1][0] >= due.oldest_ns
 
     def _is_late(self, due: Due) -> bool:
         """Whether a frame was waited for long enough; a start as long as nothing follows it."""

@@ -15,16 +15,21 @@ def test_the_progress_model_is_off_by_default_and_on_with_one_argument():
     words = {'progress': 'grm', 'lockstep': 'true', 'record': 'bag', 'progress_model': 'runs/grm'}
     loaded = graph.load_graph('deploy', words)
     grm = parameters(loaded, 'grm_node')
-    assert (grm['model'], grm['roles'], grm['goal']) == ('runs/grm', ['head'], '')
+    assert (grm['model'], grm['goal']) == ('runs/grm', '')
+    assert grm['roles'] == ['head', 'left_wrist']
     assert (grm['rate_hz'], grm['lockstep'], grm['use_sim_time']) == (0.0, True, True)
-    assert parameters(loaded, 'recorder_node')['images'] == 'head'
-
-
-def test_every_camera_that_the_model_looks_at_is_recorded():
-    words = {'progress': 'grm', 'progress_roles': 'head,left_wrist', 'record': 'bag'}
-    loaded = graph.load_graph('deploy', words)
-    assert parameters(loaded, 'grm_node')['roles'] == ['head', 'left_wrist']
     assert parameters(loaded, 'recorder_node')['images'] == 'all'
+
+
+def test_no_more_cameras_are_recorded_than_somebody_looks_at():
+    words = {'progress': 'grm', 'progress_roles': 'head', 'record': 'bag'}
+    loaded = graph.load_graph('deploy', words)
+    assert parameters(loaded, 'grm_node')['roles'] == ['head']
+    assert parameters(loaded, 'recorder_node')['images'] == 'head'
+    assert (
+        parameters(graph.load_graph('deploy', {'record': 'bag'}), 'recorder_node')['images']
+        == 'head'
+    )
 
 
 def test_the_monitor_that_reads_the_potential_needs_a_progress_model():
