@@ -141,11 +141,11 @@ def excluded_lines(results: Sequence[ModelResult]) -> list[str]:
 
 
 def difference_table(difference: ArmDifference) -> Table:
-    """Return the paired differences of two arms, a family a row."""
-    table = Table('family', title=escape(f'{difference.b} less {difference.a}, paired'))
-    names = (difference.a, difference.b, 'difference', '95 % interval', 'n', 'seeds')
-    for name in names:
-        table.add_column(escape(name), justify='right')
+    """Return the paired differences of two arms, a family a row; n as in `voc_table`."""
+    title = f'{difference.b} (second) less {difference.a} (first), paired'
+    table = Table('family', title=escape(title), title_justify='left')
+    for name in ('first', 'second', 'difference', '95 % interval', 'n', 'seeds'):
+        table.add_column(name, justify='right', no_wrap=True)
     for family in difference.families:
         low, high = family.interval
         table.add_row(

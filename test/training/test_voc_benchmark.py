@@ -230,7 +230,7 @@ def test_the_command_writes_numbers_and_a_page(folder, tmp_path):
     out = tmp_path / 'new'
     result = run('true', 'robometer', '--set', folder, '--paired', '--out', out)
     assert result.exit_code == 0, result.output
-    assert 'robometer less true, paired' in result.output
+    assert 'robometer (second) less true (first), paired' in result.output
     document = json.loads((out / 'grm_benchmark.json').read_text())
     truth, robometer = document['models']
     assert [f['family'] for f in truth['families']] == [f.value for f in VocFamily]
