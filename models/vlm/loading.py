@@ -45,6 +45,7 @@ class VlmSettings:
         dtype: 'auto' is bfloat16 on CUDA that has it, float16 on other GPUs, float32 on the CPU.
         four_bit: Weights in 4 bit by bitsandbytes.
         image_pixels: Most pixels of an image that the model sees; 0: as the model's card says.
+        threads: CPU threads of torch in this process; 0 leaves them.
     """
 
     model: str
@@ -53,6 +54,7 @@ class VlmSettings:
     dtype: str = 'auto'
     four_bit: bool = False
     image_pixels: int = 0
+    threads: int = 0
 
     def __post_init__(self) -> None:
         """Refuse what is not allowed."""
@@ -93,9 +95,11 @@ def load_vlm(settings: VlmSettings) -> LoadedVlm:
         CheckpointError: If the model or adapter is missing, cut, or of another kind.
     """
     torch = _torch()
+    if settings.threads:
+        torch.set_num_threads(settings.threads)
     device = _device(torch, settings.device)
     if settings.four_bit:
-        _check_four_bit(device)
+        check_four_bit(device)
     family = read_family(settings.model)
     processor = load_processor(settings.model, family, settings.image_pixels)
     model = _load_model(torch, settings, device)
@@ -227,7 +231,12 @@ def _dtype(torch: Any, wished: str, device: str) -> Any:
     return torch.float16
 
 
-def _check_four_bit(device: str) -> None:
+def check_four_bit(device: str) -> None:
+    """Refuse weights in 4 bit where they cannot be had.
+
+    Raises:
+        ParameterError: If the device is not CUDA, or bitsandbytes is not installed.
+    """
     if device != 'cuda':
         raise ParameterError(f'four_bit needs a CUDA device, got {device}; allowed: four_bit off')
     if importlib.util.find_spec('bitsandbytes') is None:

@@ -59,7 +59,7 @@ def bench_vlm(
     device: Annotated[str, typer.Option(help='auto, cpu, cuda or mps.')] = 'auto',
     dtype: Annotated[str, typer.Option(help='auto, float32, bfloat16 or float16.')] = 'auto',
     four_bit: Annotated[bool, typer.Option('--four-bit', help='Weights in 4 bit.')] = False,
-    threads: Annotated[int, typer.Option(min=0, help='CPU threads; 0: as torch likes.')] = 0,
+    threads: Annotated[int, typer.Option(min=0, help='CPU threads; 0: as torch likes.')] = 1,
     plan_tokens: Annotated[
         int, typer.Option(min=0, help='Longest answer of the one plan that is timed; 0: none.')
     ] = 256,
@@ -73,9 +73,14 @@ def bench_vlm(
 
     console = Console(soft_wrap=True)
     settings = VlmSettings(
-        model=model, adapter=adapter, device=device, dtype=dtype, four_bit=four_bit
+        model=model,
+        adapter=adapter,
+        device=device,
+        dtype=dtype,
+        four_bit=four_bit,
+        threads=threads,
     )
-    rows = measure(settings, calls, size, cameras, threads, plan_tokens)
+    rows = measure(settings, calls, size, cameras, plan_tokens)
     console.print(table(rows, f'{model}: {cameras} images of {size} x {size} a moment'))
     held = rows[0].rate_hz
     verdict = 'is held' if held >= WANTED_HZ else 'is not held'
@@ -89,7 +94,6 @@ def measure(
     calls: int,
     size: int,
     cameras: int,
-    threads: int = 0,
     plan_tokens: int = 256,
 ) -> list[CallTimes]:
     """Return the times of the monitor, with and without reuse, and of one plan.
@@ -99,19 +103,14 @@ def measure(
         calls: Calls of the monitor of each kind, after one that is not counted.
         size: Width and height of the images, pixels.
         cameras: Images of one moment, 1 to 3.
-        threads: CPU threads, 0 leaves them.
         plan_tokens: Longest answer of the plan that is timed as well, 0 times none.
 
     Raises:
         StructRLError: If the model cannot be had.
     """
-    import torch
-
     from structrl_ros.models.vlm.loading import load_vlm
     from structrl_ros.types import ROLES
 
-    if threads:
-        torch.set_num_threads(threads)
     vlm = load_vlm(settings)
     roles = ROLES[:cameras]
     moments = _moments(calls + 2, size, roles)

@@ -113,7 +113,13 @@ def _chat_settings(p: PlannerParameters, timeout_s: float) -> ChatSettings:
 
 
 def _local(p: PlannerParameters) -> tuple[LocalPlanner | None, LocalMonitor | None]:
-    """Return the local backends that are wanted; both share one model."""
+    """Return the local backends that are wanted; both share one model.
+
+    Libraries and model live as long as the process. The garbage collector is told so: it would
+    walk them between the ticks of the monitor, and for seconds when the process ends.
+    """
+    import gc
+
     from structrl_ros.models.vlm.loading import VlmSettings
     from structrl_ros.models.vlm.loading import load_vlm
     from structrl_ros.models.vlm.local_monitor import LocalMonitor
@@ -127,6 +133,7 @@ def _local(p: PlannerParameters) -> tuple[LocalPlanner | None, LocalMonitor | No
             dtype=p.dtype,
             four_bit=p.four_bit,
             image_pixels=p.image_pixels,
+            threads=p.threads,
         )
     )
     planner = monitor = None
@@ -135,4 +142,5 @@ def _local(p: PlannerParameters) -> tuple[LocalPlanner | None, LocalMonitor | No
         planner = LocalPlanner(vlm, p.roles, reasoning_characters=longest, max_steps=p.max_steps)
     if p.monitor == 'local':
         monitor = LocalMonitor(vlm, p.roles, threshold=p.verify_threshold)
+    gc.freeze()
     return planner, monitor

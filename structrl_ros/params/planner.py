@@ -100,6 +100,11 @@ class PlannerParameters:
         description='Most pixels of an image that a local model sees; 0: as its card says.',
         bounds=(0, 16_777_216),
     )
+    threads: int = parameter(
+        1,
+        description='CPU threads of a local model; more than one stall where cores are shared.',
+        bounds=(1, 256),
+    )
     reasoning_characters: int = parameter(
         600,
         description='Longest reasoning of a local planner before its plan.',

@@ -27,6 +27,7 @@ from structrl_ros.errors import ParameterError  # noqa: E402
 from structrl_ros.errors import PlannerUnavailableError  # noqa: E402
 from structrl_ros.errors import StaleDataError  # noqa: E402
 from structrl_ros.models.vlm.loading import VlmSettings  # noqa: E402
+from structrl_ros.models.vlm.loading import check_four_bit  # noqa: E402
 from structrl_ros.models.vlm.loading import load_vlm  # noqa: E402
 from structrl_ros.models.vlm.local_monitor import LocalMonitor  # noqa: E402
 from structrl_ros.models.vlm.local_monitor import judgement  # noqa: E402
@@ -270,6 +271,11 @@ def test_folder_that_is_no_model_is_one_line(folders, tmp_path):
 def test_settings_that_cannot_work_are_one_line(folders, change, match):
     with pytest.raises(ParameterError, match=match):
         load_vlm(VlmSettings(**{'model': str(folders / 'qwen3_vl'), **change}))
+
+
+def test_four_bit_without_its_package_says_how_to_install_it():
+    with pytest.raises(ParameterError, match='pip install bitsandbytes'):
+        check_four_bit('cuda')
 
 
 def test_dtype_and_image_pixels_are_taken(folders):
