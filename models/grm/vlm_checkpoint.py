@@ -103,6 +103,12 @@ def load_vlm_grm(
     return network.eval()
 
 
+def weight_files(folder: Path) -> tuple[Path, ...]:
+    """Return the files of a checkpoint that hold what was trained."""
+    files = (folder / ADAPTER / _ADAPTER_WEIGHTS, folder / HEAD)
+    return tuple(path for path in files if path.is_file())
+
+
 def _fill_adapter(network: VlmGrmNetwork, path: Path) -> None:
     from peft import get_peft_model_state_dict
     from peft import set_peft_model_state_dict

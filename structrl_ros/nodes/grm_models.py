@@ -38,24 +38,19 @@ def open_model(parameters: GrmParameters) -> OpenModel:
     """
     import torch
 
-    from structrl_ros.models.grm.checkpoint import CONFIG
-    from structrl_ros.models.grm.checkpoint import WEIGHTS
-    from structrl_ros.models.grm.checkpoint import load_grm
-    from structrl_ros.models.grm.shipped import grm_folder
-    from structrl_ros.models.grm.small import SmallGrm
+    from structrl_ros.models.grm.sizes import load_any_grm
 
     torch.set_num_threads(parameters.threads)
     goal = goal_pictures(parameters.goal, parameters.roles)
-    folder = grm_folder(parameters.model)
-    network = load_grm(folder)
+    model = load_any_grm(parameters.model)
     online = OnlineModel(
-        make=lambda instruction: SmallGrm(network, instruction),
-        layout=network.config.layout,
-        view_px=network.config.view_px,
+        make=model.about,
+        layout=model.layout,
+        view_px=model.view_px,
         goal=goal,
         gamma=parameters.gamma,
     )
-    parts = [(folder / CONFIG).read_bytes(), (folder / WEIGHTS).read_bytes()]
+    parts = [path.read_bytes() for path in model.files]
     pixels = [goal[role].tobytes() for role in sorted(goal)] if goal else []
     ran_with = RanWith(
         model=parameters.model,

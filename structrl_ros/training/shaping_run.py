@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from functools import partial
 
 from structrl_ros.errors import ParameterError
 from structrl_ros.errors import TrainingError
-from structrl_ros.models.grm.shipped import grm_folder
-from structrl_ros.models.grm.small import load_small_grm
+from structrl_ros.models.grm.sizes import LoadedGrm
+from structrl_ros.models.grm.sizes import load_any_grm
 from structrl_ros.ports import StateBody
 from structrl_ros.progress.views import Views
 from structrl_ros.progress.views import make_views
@@ -52,13 +53,19 @@ def shaped(source: RewardSource, request: RunRequest, spec: WorldSpec) -> Shaped
 
 
 def ask_grm(name_or_folder: str, instruction: str) -> AskedGrm:
-    """Return a small GRM for an instruction.
+    """Return a GRM for an instruction.
 
     Raises:
         CheckpointError: If there is no such GRM, or it is damaged.
     """
-    model = load_small_grm(grm_folder(name_or_folder), instruction)
-    return AskedGrm(model, model.layout, model.view_px)
+    loaded = _loaded(name_or_folder)
+    return AskedGrm(loaded.about(instruction), loaded.layout, loaded.view_px)
+
+
+@lru_cache(maxsize=1)
+def _loaded(name_or_folder: str) -> LoadedGrm:
+    """Return the GRM, which instructions share: a large one is not loaded for each."""
+    return load_any_grm(name_or_folder)
 
 
 def _goal(request: RunRequest, task: str, view_px: int) -> Views | None:

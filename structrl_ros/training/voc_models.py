@@ -137,25 +137,31 @@ _STATIC_LAYOUT = Layout(pre_panels=0, between_panels=0, cell_px=_UNSEEN_PX)
 
 
 def _network(word: str, name: str, hides_panels: bool) -> VocModel:
-    import torch
-
-    from structrl_ros.models.grm.checkpoint import load_grm
-    from structrl_ros.models.grm.config import GrmConfig
-    from structrl_ros.models.grm.network import GrmNetwork
-    from structrl_ros.models.grm.shipped import grm_folder
-    from structrl_ros.models.grm.small import SmallGrm
+    from structrl_ros.models.grm.sizes import load_any_grm
 
     if name == 'untrained':
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
-            network = GrmNetwork(GrmConfig()).eval()
-    else:
-        network = load_grm(grm_folder(name))
+        return _untrained(word, hides_panels)
+    grm = load_any_grm(name)
+    return VocModel(
+        word, grm.layout, grm.view_px, hides_panels, lambda shown: grm.about(shown.instruction)
+    )
+
+
+def _untrained(word: str, hides_panels: bool) -> VocModel:
+    import torch
+
+    from structrl_ros.models.grm.config import GrmConfig
+    from structrl_ros.models.grm.network import GrmNetwork
+    from structrl_ros.models.grm.small import SmallGrm
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        network = GrmNetwork(GrmConfig()).eval()
     config = network.config
     return VocModel(
         word,
         config.layout,
         config.view_px,
         hides_panels,
-        lambda trajectory: SmallGrm(network, trajectory.instruction),
+        lambda shown: SmallGrm(network, shown.instruction),
     )

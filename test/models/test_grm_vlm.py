@@ -23,6 +23,7 @@ from structrl_ros.cli.main import app as whole_app
 from structrl_ros.cli.train_grm_vlm import train_grm_vlm
 from structrl_ros.errors import CheckpointError
 from structrl_ros.errors import ParameterError
+from structrl_ros.models.grm.sizes import load_any_grm
 from structrl_ros.models.grm.vlm import VlmGrm
 from structrl_ros.models.grm.vlm import load_vlm_model
 from structrl_ros.models.grm.vlm_checkpoint import load_vlm_grm
@@ -40,6 +41,8 @@ from structrl_ros.progress.score_text import write_score
 from structrl_ros.progress.strip import Layout
 from structrl_ros.training.grm_vlm_run import KIND
 from structrl_ros.training.metrics_log import read_metrics
+from structrl_ros.training.shaping_run import ask_grm
+from structrl_ros.training.voc_models import find_model
 
 pytestmark = pytest.mark.torch
 
@@ -147,6 +150,21 @@ def test_checkpoint_answers_as_before_and_holds_no_base(base, network, tmp_path)
     assert files == {'README.md', 'config.json', 'head.safetensors'} | adapter
     size = (tmp_path / 'grm' / 'adapter' / 'adapter_model.safetensors').stat().st_size
     assert size < (base / 'model.safetensors').stat().st_size / 10
+
+
+def test_benchmark_node_and_shaping_take_either_size(network, tmp_path):
+    save_vlm_grm(tmp_path / 'grm', network, '')
+    loaded = load_any_grm(str(tmp_path / 'grm'), device='cpu')
+    assert (loaded.layout, loaded.view_px) == (LAYOUT, VIEW_PX)
+    assert [path.name for path in loaded.files] == [
+        'config.json',
+        'adapter_model.safetensors',
+        'head.safetensors',
+    ]
+    hops = VlmGrm(network, TASK).hops(queries())
+    assert np.array_equal(loaded.about(TASK).hops(queries()), hops)
+    assert find_model(f'{tmp_path / "grm"}:static').layout == LAYOUT
+    assert ask_grm(str(tmp_path / 'grm'), TASK).view_px == VIEW_PX
 
 
 def test_another_base_is_one_line(base, network, tmp_path):

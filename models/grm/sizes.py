@@ -1,0 +1,76 @@
+"""A GRM of either size, by what its folder holds: `structrl train grm` or `train grm-vlm`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from structrl_ros.models.grm.checkpoint import CONFIG
+from structrl_ros.models.grm.checkpoint import WEIGHTS
+from structrl_ros.models.grm.checkpoint import load_grm
+from structrl_ros.models.grm.shipped import grm_folder
+from structrl_ros.models.grm.small import SmallGrm
+from structrl_ros.ports import ProgressModel
+from structrl_ros.progress.strip import Layout
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedGrm:
+    """A GRM that is ready to be asked.
+
+    Attributes:
+        layout: Panels of its queries.
+        view_px: Side of its views, pixels.
+        about: Gives the model that is asked about an instruction.
+        files: Config and weights, which together say which model it is.
+    """
+
+    layout: Layout
+    view_px: int
+    about: Callable[[str], ProgressModel]
+    files: tuple[Path, ...]
+
+
+def load_any_grm(name_or_folder: str, *, device: str = 'auto') -> LoadedGrm:
+    """Return the GRM of a shipped name or a folder.
+
+    Args:
+        name_or_folder: See `grm_folder`.
+        device: Of a vision-language model: 'auto', 'cpu', 'cuda' or 'mps'; a small one is on the
+            CPU.
+
+    Raises:
+        CheckpointError: If there is none, a file is missing, cut or of another architecture, or
+            the base of a vision-language model is another one.
+        ParameterError: If a package or device is missing.
+    """
+    folder = grm_folder(name_or_folder)
+    if not _is_vlm(folder):
+        network = load_grm(folder)
+        config = network.config
+        return LoadedGrm(
+            config.layout,
+            config.view_px,
+            lambda instruction: SmallGrm(network, instruction),
+            (folder / CONFIG, folder / WEIGHTS),
+        )
+    from structrl_ros.models.grm.vlm import VlmGrm
+    from structrl_ros.models.grm.vlm_checkpoint import load_vlm_grm
+    from structrl_ros.models.grm.vlm_checkpoint import weight_files
+
+    large = load_vlm_grm(folder, device=device)
+    return LoadedGrm(
+        large.config.layout,
+        large.config.view_px,
+        lambda instruction: VlmGrm(large, instruction),
+        (folder / CONFIG, *weight_files(folder)),
+    )
+
+
+def _is_vlm(folder: Path) -> bool:
+    try:
+        return 'vlm_grm' in json.loads((folder / CONFIG).read_text(encoding='utf-8'))
+    except (OSError, ValueError, TypeError):
+        return False  # the small one's loader says what is wrong
