@@ -146,7 +146,14 @@ class ReplayerNode(Node):
         """Return whether enough listen to what a brain cannot do without."""
         needed = [topic for topic in NEEDED if topic in self._outlets]
         counts = [self._outlets[topic].get_subscription_count() for topic in needed]
-        return min(counts, default=0) >= self._settings.subscribers
+        enough = min(counts, default=0) >= self._settings.subscribers
+        return enough and all(self._hears_pictures(name) for name in self._settings.listeners)
+
+    def _hears_pictures(self, name: str) -> bool:
+        """Return whether a node subscribes to a picture that is played, if any is."""
+        played = [topic for topic in self._outlets if topic in topics.IMAGES]
+        infos = [i for topic in played for i in self.get_subscriptions_info_by_topic(topic)]
+        return not played or any(info.node_name == name for info in infos)
 
     def _publish(self, messages: Iterable[RawMessage]) -> int:
         count = 0

@@ -44,6 +44,9 @@ class ReplayerParameters:
         description='Subscribers of what a tracker needs to wait for before it begins.',
         bounds=(0, 100),
     )
+    listeners: tuple[str, ...] = parameter(
+        (), description='Nodes that must hear pictures before it begins, such as grm_node.'
+    )
     wait_s: float = parameter(
         10.0,
         description='Longest wait for them, or in lock-step for an answer, seconds.',
