@@ -42,7 +42,9 @@ def load_data(sets: Sequence[Path], settings: GrmSettings) -> GrmData:
     training, validation = split_validation(known, settings.validation_share)
     shares, count = quotas(settings.ood), settings.held_out_pairs
     tables = {
-        'training': make_pairs(training, settings.pairs, settings.seed, 'train', shares),
+        'training': make_pairs(
+            training, settings.pairs, settings.seed, 'train', shares, settings.near_share
+        ),
         'test': make_pairs(test, count, _TEST_SEED, 'test', EQUAL_QUOTAS),
     }
     if validation:

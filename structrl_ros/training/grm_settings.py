@@ -25,6 +25,9 @@ class GrmSettings(BaseModel):
     layout: LayoutName = Field('panel', description='Input with panels, or static (Eq. 3).')
     ood: bool = Field(True, description='Whether pairs with an edited endpoint are trained on.')
     pairs: int = Field(20000, ge=1, description='Distinct draws of pairs that pools are made of.')
+    near_share: float = Field(
+        0.0, ge=0, le=1, description='Pairs of one trajectory brought 1 to 3 frames near.'
+    )
     stage_samples: int = Field(10000, ge=1, description='Pairs of each of the two stages.')
     batch: int = Field(32, ge=1, description='Pairs of a gradient step.')
     replay_share: float = Field(
