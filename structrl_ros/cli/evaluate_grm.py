@@ -144,7 +144,7 @@ def difference_table(difference: ArmDifference) -> Table:
     """Return the paired differences of two arms, a family a row; n as in `voc_table`."""
     title = f'{difference.b} (second) less {difference.a} (first), paired'
     table = Table('family', title=escape(title), title_justify='left')
-    for name in ('first', 'second', 'difference', '95 % interval', 'n', 'seeds'):
+    for name in ('first', 'second', 'difference', '95 % interval', 'n'):
         table.add_column(name, justify='right', no_wrap=True)
     for family in difference.families:
         low, high = family.interval
@@ -155,10 +155,12 @@ def difference_table(difference: ArmDifference) -> Table:
             f'{family.difference:+.3f}{" *" if family.is_shown else ""}',
             f'{low:+.3f} to {high:+.3f}',
             str(family.trajectories),
-            f'{family.seeds[0]}, {family.seeds[1]}',
         )
-    if difference.families and 1 in difference.families[0].seeds:
-        table.caption = 'an arm of one seed: its interval is that of the episodes alone'
+    if difference.families:
+        first, second = difference.families[0].seeds
+        table.caption = f'seeds: {first} and {second}'
+        if 1 in (first, second):
+            table.caption += '; the interval of an arm of one seed is that of episodes alone'
     return table
 
 

@@ -287,6 +287,7 @@ def test_checkpoints_of_both_layouts_are_asked_as_they_were_trained(folder, tmp_
         save_grm(tmp_path / name, GrmNetwork(config).eval(), 'card')
     made = [find_model(f'{tmp_path}/{word}') for word in ('panels', 'static', 'panels:static')]
     assert [model.input for model in made] == ['panel', 'static', 'static']
+    assert find_model('untrained').input == 'panel'
     trajectory = next(read_trajectories(VocSets((folder,)), 16))
     curves = [
         trace(trajectory, m.about(trajectory), m.layout, hides_panels=m.hides_panels) for m in made
