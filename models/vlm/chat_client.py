@@ -85,27 +85,28 @@ class ChatClient:
         self.settings = settings
         self._client = httpx.Client(timeout=settings.timeout_s)
 
-    def complete(self, messages: Sequence[JsonObject], schema: JsonObject, name: str) -> str:
+    def complete(
+        self, messages: Sequence[JsonObject], schema: JsonObject | None, name: str
+    ) -> str:
         """Return the text of the answer.
 
         Args:
             messages: Conversation in the form of the chat API.
-            schema: JSON schema that the answer shall fit.
+            schema: JSON schema that the answer shall fit; None leaves its form to the model.
             name: Name of the schema.
 
         Raises:
             PlannerUnavailableError: If every try failed; the text says how the last one did.
         """
-        body = {
+        body: JsonObject = {
             'model': self.settings.model,
             'messages': list(messages),
             'temperature': 0,
             'max_tokens': self.settings.max_tokens,
-            'response_format': {
-                'type': 'json_schema',
-                'json_schema': {'name': name, 'strict': True, 'schema': schema},
-            },
         }
+        if schema is not None:
+            form = {'name': name, 'strict': True, 'schema': schema}
+            body['response_format'] = {'type': 'json_schema', 'json_schema': form}
         tries = self.settings.retries + 1
         reason = ''
         for attempt in range(tries):

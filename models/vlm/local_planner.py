@@ -1,4 +1,4 @@
-"""REVER's planner on a model in this process, decoded into the plan schema by a grammar.
+"""REVER's planner on a model in this process, decoded into a plan's form by a grammar.
 
 Needs `torch`, `transformers`, `pillow` and `xgrammar`. The reasoning comes first in the answer, so
 that the plan is written after it, and is kept.
@@ -17,8 +17,10 @@ from structrl_ros.models.vlm.encoding import IMAGE_PART
 from structrl_ros.models.vlm.encoding import encode
 from structrl_ros.models.vlm.loading import LoadedVlm
 from structrl_ros.models.vlm.loading import first_line
+from structrl_ros.models.vlm.questions import PLAN_FORMS
 from structrl_ros.models.vlm.questions import images_of
 from structrl_ros.models.vlm.questions import plan_messages
+from structrl_ros.models.vlm.questions import plan_pattern
 from structrl_ros.models.vlm.questions import plan_schema
 from structrl_ros.models.vlm.questions import read_prompt
 from structrl_ros.models.vlm.questions import with_reasoning
@@ -31,7 +33,7 @@ class LocalPlanner:
     Args:
         vlm: The model, may be shared with a monitor; calls wait for one another.
         roles: Cameras whose images go with the question; () plans from the words alone.
-        prompt: Name of the prompt.
+        prompt: Name of the prompt; PLAN_FORMS tells the form of its answer.
         replan: Name of what is added to the question after a failed attempt.
         max_tokens: Longest answer; one that is cut is no valid plan and is asked for again.
         reasoning_characters: Longest reasoning before the plan.
@@ -59,6 +61,7 @@ class LocalPlanner:
         self.roles = tuple(roles)
         self.vlm, self._max_tokens = vlm, max_tokens
         self._prompt, self._replan = read_prompt(prompt), read_prompt(replan)
+        self._form = PLAN_FORMS.get(prompt, 'json')
         self._reasoning_characters, self._max_steps = reasoning_characters, max_steps
         self._compiler = _grammar_compiler(vlm)
 
@@ -76,12 +79,7 @@ class LocalPlanner:
         images = images_of(request.observation, self.roles)
         parts = [IMAGE_PART] * len(images)
         messages = plan_messages(request, self._prompt, self._replan, parts)
-        schema = plan_schema(
-            request.vocabulary,
-            reasoning_characters=self._reasoning_characters,
-            max_steps=self._max_steps,
-        )
-        grammar = self._compiler.compile_json_schema(json.dumps(schema), any_whitespace=False)
+        grammar = self._grammar(request.vocabulary)
         try:
             with self.vlm.lock:
                 return with_reasoning(self._generate(encode(self.vlm, messages, images), grammar))
@@ -90,6 +88,17 @@ class LocalPlanner:
 
     def close(self) -> None:
         """Keep the model: whoever loaded it frees it."""
+
+    def _grammar(self, vocabulary: Sequence[str] | None) -> Any:
+        """Return the grammar of the answer to this planner's prompt."""
+        limits = {
+            'reasoning_characters': self._reasoning_characters,
+            'max_steps': self._max_steps,
+        }
+        if self._form == 'blocks':
+            return self._compiler.compile_regex(plan_pattern(vocabulary, **limits))
+        schema = json.dumps(plan_schema(vocabulary, **limits))
+        return self._compiler.compile_json_schema(schema, any_whitespace=False)
 
     def _generate(self, inputs: Any, grammar: Any) -> str:
         import torch

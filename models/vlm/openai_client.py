@@ -17,6 +17,7 @@ from structrl_ros.models.vlm.chat_client import ChatClient
 from structrl_ros.models.vlm.chat_client import ChatSettings
 from structrl_ros.models.vlm.pictures import check_format
 from structrl_ros.models.vlm.pictures import image_part
+from structrl_ros.models.vlm.questions import PLAN_FORMS
 from structrl_ros.models.vlm.questions import VERDICT_SCHEMA
 from structrl_ros.models.vlm.questions import images_of
 from structrl_ros.models.vlm.questions import plan_messages
@@ -37,7 +38,7 @@ class OpenAIPlanner:
     Args:
         settings: Where and how to ask.
         roles: Cameras whose images go with the question; () plans from the words alone.
-        prompt: Name of the prompt.
+        prompt: Name of the prompt; PLAN_FORMS tells the form of its answer.
         image_format: 'jpeg' or 'png'.
         replan: Name of what is added to the question after a failed attempt.
     """
@@ -55,6 +56,7 @@ class OpenAIPlanner:
         self.name = f'openai:{settings.model}'
         self.roles = tuple(roles)
         self._prompt, self._replan = read_prompt(prompt), read_prompt(replan)
+        self._schema = plan_schema() if PLAN_FORMS.get(prompt, 'json') == 'json' else None
         self._format = image_format
         self._client = ChatClient(settings)
 
@@ -68,7 +70,7 @@ class OpenAIPlanner:
         """
         pictures = _pictures(request.observation, self.roles, self._format)
         messages = plan_messages(request, self._prompt, self._replan, pictures)
-        return with_reasoning(self._client.complete(messages, plan_schema(), 'plan'))
+        return with_reasoning(self._client.complete(messages, self._schema, 'plan'))
 
     def close(self) -> None:
         """Close the connection."""

@@ -31,9 +31,15 @@ VERDICT_SCHEMA: JsonObject = {
     'additionalProperties': False,
 }
 
+#: In which form the answer to a prompt for plans is: one JSON object, or REVER's think and answer
+#: blocks (Section III-B1), which models that were trained by its format reward write.
+PLAN_FORMS = {'plan_v1': 'json', 'plan_blocks_v1': 'blocks'}
+
 _TAGS = re.compile(r'</?(think|answer)>')
 #: What a JSON text may hold as it is: no control character, quote or backslash.
 _READABLE = '[ !#-\\[\\]-~\u00a0-\ud7ff\ue000-\ufffd]'
+#: The same with line breaks and quotes, without what could open a tag.
+_THOUGHT = '[\\n -;=-~\u00a0-\ud7ff\ue000-\ufffd]'
 _MOST_IN_STAGE = 4
 _PLAIN_NAME = re.compile(r'[a-z0-9][a-z0-9 ]*')
 
@@ -73,7 +79,7 @@ def plan_schema(
     step: JsonObject = {'type': 'string'}
     pattern = None if vocabulary is None else _step_pattern(vocabulary)
     if pattern is not None:
-        step['pattern'] = pattern
+        step['pattern'] = f'^{pattern}$'
     stage: JsonObject = {'type': 'array', 'items': step}
     stages: JsonObject = {'type': 'array', 'items': stage}
     if max_steps is not None:
@@ -85,6 +91,19 @@ def plan_schema(
         'required': ['reasoning', 'stages'],
         'additionalProperties': False,
     }
+
+
+def plan_pattern(
+    vocabulary: Iterable[str] | None, *, reasoning_characters: int, max_steps: int
+) -> str:
+    """Return a regular expression of a plan in think and answer blocks, one step a line.
+
+    Args: as for `plan_schema`; `max_steps` is the most lines.
+    """
+    step = None if vocabulary is None else _step_pattern(vocabulary)
+    line = f'[1-9][0-9]?\\. {step or "[a-z][a-z0-9 ]{2,80}"}\\n'
+    thought = f'<think>{_THOUGHT}{{1,{reasoning_characters}}}</think>'
+    return f'{thought}\\n?<answer>\\n?({line}){{1,{max_steps}}}</answer>'
 
 
 def plan_messages(
@@ -184,4 +203,4 @@ def _step_pattern(vocabulary: Iterable[str]) -> str | None:
         f'place {thing} (in|on) {thing}',
         f'pour {thing} into {thing}',
     )
-    return f'^({"|".join(forms)})$'
+    return f'({"|".join(forms)})'

@@ -53,7 +53,7 @@ def make_backends(parameters: PlannerParameters) -> Backends:
         roles, image_format = parameters.roles, parameters.image_format
         if parameters.planner == 'openai':
             chat = _chat_settings(parameters, parameters.openai_timeout_s)
-            planner = talker = OpenAIPlanner(chat, roles, image_format=image_format)
+            planner = talker = OpenAIPlanner(chat, roles, parameters.plan_prompt, image_format)
             closing.append(talker.close)
         if parameters.monitor == 'openai':
             chat = _chat_settings(parameters, parameters.openai_verify_timeout_s)
@@ -138,8 +138,13 @@ def _local(p: PlannerParameters) -> tuple[LocalPlanner | None, LocalMonitor | No
     )
     planner = monitor = None
     if p.planner == 'local':
-        longest = p.reasoning_characters
-        planner = LocalPlanner(vlm, p.roles, reasoning_characters=longest, max_steps=p.max_steps)
+        planner = LocalPlanner(
+            vlm,
+            p.roles,
+            prompt=p.plan_prompt,
+            reasoning_characters=p.reasoning_characters,
+            max_steps=p.max_steps,
+        )
     if p.monitor == 'local':
         monitor = LocalMonitor(vlm, p.roles, threshold=p.verify_threshold)
     gc.freeze()

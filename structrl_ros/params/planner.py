@@ -65,6 +65,11 @@ class PlannerParameters:
     roles: tuple[str, ...] = parameter(
         ('head',), description='Cameras that a model looks at.', choices=ROLES
     )
+    plan_prompt: str = parameter(
+        'plan_v1',
+        description='Prompt for plans of a model; blocks: it writes think and answer blocks.',
+        choices=('plan_v1', 'plan_blocks_v1'),
+    )
     openai_base_url: str = parameter('', description='Server, such as http://127.0.0.1:8000/v1.')
     openai_model: str = parameter('', description='Name of the model on the server.')
     openai_key_variable: str = parameter(

@@ -158,6 +158,16 @@ def test_failed_attempt_is_told_with_its_plan_and_reason():
     assert 'Step 2 failed: not done within 30 s.' in said
 
 
+def test_blocks_are_asked_for_in_words_alone_and_their_reasoning_is_kept():
+    text = '<think>Soup < basket.</think><answer>1. grasp soup</answer>'
+    with Server(chat(text)) as server:
+        planner = OpenAIPlanner(settings(server.url), prompt='plan_blocks_v1')
+        assert parse_plan(planner.propose(REQUEST)).reasoning == 'Soup < basket.'
+        body = server.requests[0][2]
+    assert 'response_format' not in body
+    assert body['messages'][0]['content'] == read_prompt('plan_blocks_v1')
+
+
 def test_planner_without_cameras_sends_words_only():
     with Server(chat(PLAN)) as server:
         OpenAIPlanner(settings(server.url), roles=()).propose(PlanRequest('x', None, None))

@@ -34,6 +34,7 @@ from structrl_ros.models.vlm.local_monitor import judgement  # noqa: E402
 from structrl_ros.models.vlm.local_planner import LocalPlanner  # noqa: E402
 from structrl_ros.models.vlm.tiny_vlm import FAMILIES  # noqa: E402
 from structrl_ros.models.vlm.tiny_vlm import save_tiny_vlm  # noqa: E402
+from structrl_ros.naming import expand  # noqa: E402
 from structrl_ros.nodes.planner_backends import executive_settings  # noqa: E402
 from structrl_ros.nodes.planner_backends import make_backends  # noqa: E402
 from structrl_ros.nodes.planner_backends import session_settings  # noqa: E402
@@ -83,11 +84,23 @@ def test_random_weights_give_a_valid_plan_of_the_scene_with_its_reasoning(models
     assert isinstance(planner, Planner)
     assert planner.name == f'local:{family}'
     text = planner.propose(PlanRequest(SENTENCE, SCENE, seen()))
-    parsed = parse_plan(text, objects=SCENE)
-    assert {thing for step in parsed.steps for thing in step.objects} <= {*SCENE, 'soup'}
+    parsed = parse_plan(text, objects=expand(SCENE))
     assert parsed.format == 1
     assert 0 < len(parsed.reasoning) <= 30
     assert text == planner.propose(PlanRequest(SENTENCE, SCENE, seen()))
+
+
+@pytest.mark.parametrize('family', FAMILIES)
+def test_plan_in_blocks_has_the_format_that_rever_rewards(models, family):
+    planner = LocalPlanner(
+        models[family], prompt='plan_blocks_v1', reasoning_characters=20, max_steps=3
+    )
+    parsed = parse_plan(
+        planner.propose(PlanRequest(SENTENCE, SCENE, seen())), objects=expand(SCENE)
+    )
+    assert parsed.format == 1
+    assert 1 <= len(parsed.steps) <= 3
+    assert parsed.reasoning is not None
 
 
 def test_scene_without_names_holds_the_answer_to_the_schema_alone(vlm):

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from structrl_ros.models.vlm import questions
+from structrl_ros.models.vlm.questions import PLAN_FORMS
 from structrl_ros.models.vlm.questions import plan_messages
+from structrl_ros.models.vlm.questions import plan_pattern
 from structrl_ros.models.vlm.questions import plan_schema
 from structrl_ros.models.vlm.questions import read_prompt
 from structrl_ros.models.vlm.questions import verify_messages
@@ -27,6 +29,7 @@ PUBLISHED = {
     'choose_letter_v1': 'f82ca3deb624',
     'choose_v1': 'ab04cd2f4779',
     'plan_v1': 'b8e41ce62404',
+    'plan_blocks_v1': '0186798927a8',
     'replan_v1': '91816f50ed86',
     'verify_v1': '44ae45b77c6e',
     'verify_word_v1': '07ca121f01ad',
@@ -112,6 +115,29 @@ def test_schema_of_a_scene_takes_the_steps_that_the_parser_takes(step, fits):
     assert bool(re.fullmatch(stages['items']['items']['pattern'], step)) == fits
     if fits:
         assert parse_plan(json.dumps([step]), objects=(*scene, 'soup', 'alphabet soup')).steps
+
+
+@pytest.mark.parametrize(
+    ('text', 'fits'),
+    [
+        ('<think>So "it" is:\nsoup.</think>\n<answer>\n1. grasp soup\n</answer>', True),
+        ('<think>x</think><answer>1. grasp soup\n2. place soup in basket\n</answer>', True),
+        ('<think>x</think><answer>1. grasp dragon\n</answer>', False),
+        ('<think>x</think><answer></answer>', False),
+        ('<think></think><answer>1. grasp soup\n</answer>', False),
+        ('<think>x<think></think><answer>1. grasp soup\n</answer>', False),
+        ('1. grasp soup', False),
+    ],
+)
+def test_blocks_take_what_the_parser_takes_in_the_format_that_is_rewarded(text, fits):
+    pattern = plan_pattern(('soup', 'basket'), reasoning_characters=30, max_steps=2)
+    assert bool(re.fullmatch(pattern, text)) == fits
+    if fits:
+        assert parse_plan(text, objects=('soup', 'basket')).format == 1
+
+
+def test_every_prompt_for_plans_has_a_form():
+    assert set(PLAN_FORMS) == {p.stem for p in PROMPTS.glob('plan_*.txt')}
 
 
 def test_schema_without_a_scene_has_no_pattern_and_servers_get_plain_types():
