@@ -14,12 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from dataclasses import replace
 from enum import StrEnum
+
+import numpy as np
 
 from structrl_ros.errors import ParameterError
 from structrl_ros.progress.strip import Layout
 from structrl_ros.progress.strip import Panels
 from structrl_ros.progress.strip import Strip
+from structrl_ros.progress.views import PADDING_LEVEL
 from structrl_ros.progress.views import Views
 
 _SEAL = object()
@@ -86,6 +90,14 @@ class Query:
                 'query without provenance; allowed: SourceEpisode.expert_query or '
                 'reference_query, Rollout.forward, incremental or backward'
             )
+
+    def without_panels(self) -> Query:
+        """Return the query with no frame in its panels, as the backward one has them."""
+        return replace(self, pre=_emptied(self.pre), between=_emptied(self.between))
+
+    def without_wrists(self) -> Query:
+        """Return the query with head views alone, of endpoints that have one."""
+        return replace(self, before=_head_alone(self.before), after=_head_alone(self.after))
 
 
 class SourceEpisode:
@@ -228,3 +240,19 @@ class Rollout:
     def _made(self, before: Views, pre: Panels, between: Panels) -> Query:
         start, after = self._views[0], self._views[-1]
         return Query(Provenance.ROLLOUT, start, self.goal, pre, before, between, after, _SEAL)
+
+
+def _emptied(panels: Panels) -> Panels:
+    images = np.full_like(panels.images, PADDING_LEVEL)
+    return Panels(images, np.zeros_like(panels.filled))
+
+
+def _head_alone(views: Views) -> Views:
+    if not views.available[0]:
+        return views
+    images = np.full_like(views.images, PADDING_LEVEL)
+    images[0] = views.images[0]
+    available = np.zeros_like(views.available)
+    available[0] = True
+    images.flags.writeable = available.flags.writeable = False
+    return Views(images, available)

@@ -45,6 +45,8 @@ class VlmGrmSettings(BaseModel):
     warmup_share: float = Field(0.05, ge=0, lt=1, description='Share of updates that warm up.')
     weight_decay: float = Field(0.0, ge=0, description='Of AdamW.')
     gradient_clip: float = Field(1.0, gt=0, description='Largest norm of a gradient.')
+    drop_wrists: float = Field(0.25, ge=0, le=1, description='Queries without wrist views.')
+    drop_panels: float = Field(0.15, ge=0, le=1, description='Queries without panels.')
     validation_share: float = Field(
         0.12, ge=0, lt=1, description='Share of training episodes that choose the best update.'
     )

@@ -31,6 +31,7 @@ from structrl_ros.progress.score_text import write_score
 from structrl_ros.training.cpu_watch import CpuWatch
 from structrl_ros.training.grm_measurement import FamilyScore
 from structrl_ros.training.grm_measurement import score_metrics
+from structrl_ros.training.grm_vlm_augmentation import leave_out
 from structrl_ros.training.grm_vlm_measurement import score_answered
 from structrl_ros.training.grm_vlm_run import VlmGrmRun
 from structrl_ros.training.grm_vlm_settings import VlmGrmSettings
@@ -180,6 +181,8 @@ class VlmGrmTrainer:
     def _inputs(self, chosen: np.ndarray, said: list[str] | None) -> VlmInput:
         network = self.network
         queries, instructions = self.tables['training'].batch(chosen.tolist())
+        rng = np.random.default_rng([self.settings.seed, 2, self._done, *chosen[:1].tolist()])
+        queries = leave_out(queries, rng, self.settings.drop_wrists, self.settings.drop_panels)
         return make_vlm_input(network.config, network.processor, queries, instructions, said).to(
             network.device
         )

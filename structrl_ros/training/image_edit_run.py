@@ -18,6 +18,8 @@ from pathlib import Path
 from structrl_ros.errors import ParameterError
 from structrl_ros.errors import StructRLError
 from structrl_ros.models.whole_files import whole_file
+from structrl_ros.progress.operators import Operator
+from structrl_ros.training.counterfactual_set import MANIFEST
 from structrl_ros.training.counterfactual_set import EditRecord
 from structrl_ros.training.counterfactual_set import SourceRecord
 from structrl_ros.training.counterfactual_set import read_manifest
@@ -112,19 +114,30 @@ class ImageEditRun:
             CheckpointError: If a set cannot be read, or the folder cannot be written.
             ParameterError: If an episode comes twice, or its record is no whole one.
         """
-        records = []
+        has_manifest = (self._out / MANIFEST).is_file()
+        records = {r.episode: r for r in (read_manifest(self._out) if has_manifest else [])}
         for folder, source in episodes_of(sets):
-            records.append(self._make_episode(folder, source))
-            write_manifest(self._out, records)
+            made = self._make_episode(folder, source, records.get(source.episode))
+            records[source.episode] = made
+            write_manifest(self._out, list(records.values()))
         return self.report
 
-    def _make_episode(self, folder: Path, source: SourceRecord) -> SourceRecord:
+    def _make_episode(
+        self, folder: Path, source: SourceRecord, before: SourceRecord | None
+    ) -> SourceRecord:
+        """Return the record with the edits of this run, and those of earlier ones that stay."""
         pictures = read_pictures(folder, source.file)
         check_pictures(source, pictures)
         file = f'{source.episode}/source.npz'
-        with whole_file(self._out / file) as place:
-            shutil.copyfile(folder / source.file, place)
-        edits = []
+        if before is None:
+            with whole_file(self._out / file) as place:
+                shutil.copyfile(folder / source.file, place)
+        elif (self._out / file).read_bytes() != (folder / source.file).read_bytes():
+            raise ParameterError(
+                f'{self._out}: has another {source.episode} than {folder}; allowed: the same '
+                'recording, or another folder'
+            )
+        edits = {edit.operator: edit for edit in (before.edits if before is not None else ())}
         sent = {role: enlarge(pictures[role], self._options.sent_px) for role in source.roles}
         for planned in plan_image_edits(folder.name, source, self._options):
             asked = list(plan_requests(planned, sent, self._options.references))
@@ -133,9 +146,10 @@ class ImageEditRun:
             views = read_views(self._store, records, source.size_px)
             edit = write_edit(self._out, planned, pictures, views)
             if edit is not None:
-                edits.append(edit)
-        self.report.edits += edits
-        return replace(source, file=file, edits=edits)
+                edits[edit.operator] = edit
+                self.report.edits.append(edit)
+        kept = [edits[operator.value] for operator in Operator if operator.value in edits]
+        return replace(source, file=file, edits=kept)
 
     def _record(self, asked: PlannedRequest) -> RequestRecord:
         return record_of(asked, self._editor.settings, self._editor.identifier(asked.request))

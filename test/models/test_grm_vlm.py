@@ -39,6 +39,7 @@ from structrl_ros.progress.score_text import ScoreTextError
 from structrl_ros.progress.score_text import parse_score
 from structrl_ros.progress.score_text import write_score
 from structrl_ros.progress.strip import Layout
+from structrl_ros.training.grm_vlm_augmentation import leave_out
 from structrl_ros.training.grm_vlm_run import KIND
 from structrl_ros.training.metrics_log import read_metrics
 from structrl_ros.training.shaping_run import ask_grm
@@ -290,6 +291,25 @@ def test_less_memory_gives_the_same_gradient(base):
     for plain, saved in zip(*gradients, strict=True):
         torch.testing.assert_close(plain, saved)
     assert any(bool(g.abs().sum() > 0) for g in gradients[0])
+
+
+def test_some_queries_of_training_have_no_wrists_and_some_no_panels():
+    asked = [rollout(7, seed=s, roles=('head', 'left_wrist')).forward() for s in range(40)]
+    left = leave_out(asked, np.random.default_rng(0), 0.5, 0.5)
+    blind = [not query.after.available[1] for query in left]
+    forgetful = [query.between.count == 0 for query in left]
+    assert 10 < sum(blind) < 30
+    assert 10 < sum(forgetful) < 30
+    assert blind != forgetful
+    for query, before in zip(left, asked, strict=True):
+        assert np.array_equal(query.after.images[0], before.after.images[0])
+        assert query.provenance is before.provenance
+        assert (make_prompt(TASK, query).text == make_prompt(TASK, before).text) == (
+            query.after.available[1] and query.between.count > 0
+        )
+    assert leave_out(asked, np.random.default_rng(0), 0.0, 0.0) == asked
+    lonely = rollout(3, roles=('left_wrist',)).forward()
+    assert lonely.without_wrists().after.available.tolist() == [False, True, False]
 
 
 def test_scores_are_written_as_they_are_read():

@@ -42,6 +42,7 @@ def trained(place, family, answer, **changes):
         'learning_rate': 3e-3,
         'head_learning_rate': 1e-2,
         'lora_rank': 8,
+        **{'drop_wrists': 0.0, 'drop_panels': 0.0},
         **{'view_px': 16, 'cell_px': 16, 'grid': 2, 'device': 'cpu'},
     }
     settings = VlmGrmSettings(base=str(place / family), answer=answer, **{**fields, **changes})

@@ -223,6 +223,25 @@ def test_a_server_that_is_dead_or_refuses_stops_the_run_after_writing_the_set(se
         assert read_manifest(out)[0].edits == []
 
 
+def test_what_earlier_runs_made_stays_when_another_operator_or_set_comes(sets, tmp_path):
+    others = recorded(tmp_path / 'others', source('bench-cup-1'))
+    out = tmp_path / 'out'
+    with ImageEditServer() as server:
+        for operator, folder in (('non_release', sets), ('empty_grasp', sets)):
+            words = ('--operator', operator, '--references', 0)
+            assert command(folder, out, server.url, *words).exit_code == 0
+        assert command(others, out, server.url, *words).exit_code == 0
+        [first, second] = read_manifest(out)
+        assert [edit.operator for edit in first.edits] == ['empty_grasp', 'non_release']
+        assert [edit.operator for edit in second.edits] == ['empty_grasp']
+        assert (second.episode, second.split) == ('bench-cup-1', 'train')
+    moved = recorded(tmp_path / 'moved', source())
+    pictures = {r: np.zeros((FRAMES, SIZE, SIZE, 3), np.uint8) for r in ROLES}
+    np.savez(moved / source().file, **pictures)
+    result = command(moved, out, 'http://127.0.0.1:9/v1')
+    assert 'has another bench-cup-0 than' in str(result.exception)
+
+
 def test_a_cut_answer_is_asked_for_again(sets, tmp_path):
     words = ('--operator', 'non_release', '--references', 0)
     with ImageEditServer() as server:
