@@ -33,7 +33,9 @@ _WISHES = (
 )
 #: Share of names that are said in everyday words.
 _EVERYDAY = 0.7
+_NUMBERS = {2: 'two', 3: 'three', 4: 'four'}
 _LINKS = frozenset({'of', 'to', 'on', 'in', 'from', 'between'})
+_ANOTHER = re.compile(r'^(put|pick up|pour) the ')
 _FORM = re.compile(r'^place .+? (in|into|on|onto|inside|to) ')
 
 
@@ -62,7 +64,10 @@ def say(sentence: str, words: Mapping[str, str]) -> str:
 
 def say_orders(units: Sequence[Unit], random: np.random.Generator) -> str:
     """Return orders in the sequence of the units, in words that vary."""
-    clauses = [_order(unit) for unit in units]
+    clauses: list[str] = []
+    for unit in units:
+        clause = _order(unit)
+        clauses.append(_ANOTHER.sub(r'\1 another ', clause) if clause in clauses else clause)
     first, between, last = _ORDERS[int(random.integers(len(_ORDERS)))]
     if len(clauses) == 1:
         return first.replace('first ', '') + clauses[0]
@@ -83,7 +88,7 @@ def say_wish(units: Sequence[Unit], random: np.random.Generator) -> str | None:
     for unit in placings:
         step = unit.steps[-1]
         groups.setdefault(_where(unit), []).append(the(step.objects[0]))
-    parts += [f'{_list(things)} {where}' for where, things in groups.items()]
+    parts += [f'{_list(_counted(things))} {where}' for where, things in groups.items()]
     for unit in units:
         step = unit.steps[-1]
         if unit.is_placing or (step.action == 'open' and _is_way(step, placings)):
@@ -143,6 +148,16 @@ def _is_way(step: Step, placings: Sequence[Unit]) -> bool:
     opened = step.objects[0]
     targets = [unit.steps[-1].objects[1] for unit in placings]
     return any(is_whole_word_part(opened, t) or is_whole_word_part(t, opened) for t in targets)
+
+
+def _counted(things: Sequence[str]) -> list[str]:
+    """Return each thing once, in words that say how many of it there are."""
+    found = []
+    for thing in dict.fromkeys(things):
+        count = things.count(thing)
+        named = thing.removeprefix('the ')
+        found.append(thing if count == 1 else f'{_NUMBERS.get(count, count)} {named}s')
+    return found
 
 
 def _list(words: Sequence[str]) -> str:

@@ -118,6 +118,8 @@ def compose(
 ) -> list[ComposedTask]:
     """Return up to `count` tasks that begin in a demonstration, the whole one first.
 
+    The others are drawn in proportion to their steps, since the horizon shall be long.
+
     Args:
         episode: Gives the key frames.
         others: Demonstrations of the same scene; itself is passed over.
@@ -128,9 +130,11 @@ def compose(
     units = split_units(episode.phrases)
     whole = ComposedTask(episode, 0, units, 'whole', episode.objects)
     made = [*_stretches(episode, units), *_reordered(whole, random), *_joined(whole, others)]
-    order = random.permutation(len(made))
+    lengths = np.array([len(task.phrases) for task in made], dtype=np.float64)
+    shares = lengths / max(1.0, lengths.sum())
+    order = random.choice(len(made), len(made), replace=False, p=shares) if made else lengths
     chosen: dict[tuple[int, tuple[str, ...]], ComposedTask] = {(0, whole.phrases): whole}
-    for i in order.tolist():
+    for i in map(int, order):
         if len(chosen) >= count:
             break
         chosen.setdefault((made[i].moment, made[i].phrases), made[i])

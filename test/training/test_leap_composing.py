@@ -118,6 +118,15 @@ def test_orders_and_wishes_say_what_is_to_be_done():
     )
 
 
+def test_two_things_of_one_name_are_counted():
+    pot = ('grasp moka pot', 'place moka pot on stove')
+    units = split_units((*pot, *pot))
+    assert say_wish(units, First()) == 'I would like two moka pots on the stove.'
+    assert say_orders(units, First()) == (
+        'put the moka pot on the stove, and finally put another moka pot on the stove'
+    )
+
+
 def test_everyday_words_mean_one_thing_in_the_scene():
     names = ('akita black bowl', 'white bowl', 'flat stove')
     for seed in range(20):
