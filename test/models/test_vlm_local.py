@@ -306,6 +306,26 @@ def test_dtype_and_image_pixels_are_taken(folders):
     assert few < large.prefix.computed
 
 
+def test_files_as_the_published_models_have_them_load_the_same(folders, vlm, tmp_path):
+    """Qwen2.5-VL's config is flat and names another processor; Qwen3-VL's names a fast one."""
+    old = tmp_path / 'old'
+    shutil.copytree(folders / 'qwen2_5_vl', old)
+    config = json.loads((old / 'config.json').read_text())
+    text = config.pop('text_config')
+    rope = text.pop('rope_parameters')
+    text = {k: v for k, v in text.items() if k not in ('model_type', 'dtype', 'layer_types')}
+    flat = {'rope_theta': rope['rope_theta'], 'rope_scaling': {'type': 'mrope', **rope}}
+    (old / 'config.json').write_text(json.dumps({**text, **config, **flat}))
+    card = json.loads((old / 'preprocessor_config.json').read_text())
+    low, high = (card.pop('size')[k] for k in ('shortest_edge', 'longest_edge'))
+    for name in ('Qwen2VLImageProcessor', 'Qwen2VLImageProcessorFast'):
+        named = {**card, 'image_processor_type': name, 'min_pixels': low, 'max_pixels': high}
+        (old / 'preprocessor_config.json').write_text(json.dumps(named))
+        loaded = load_vlm(VlmSettings(model=str(old), device='cpu'))
+        ours, theirs = (LocalMonitor(v).verify(GRASP, seen(0), seen(1)) for v in (loaded, vlm))
+        assert ours.confidence == pytest.approx(theirs.confidence, abs=1e-5)
+
+
 def test_planner_and_monitor_share_one_model_from_two_threads(vlm):
     planner, monitor = LocalPlanner(vlm, reasoning_characters=20, max_steps=2), LocalMonitor(vlm)
     request = PlanRequest(SENTENCE, SCENE, seen())
