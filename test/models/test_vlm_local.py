@@ -314,10 +314,12 @@ def test_files_as_the_published_models_have_them_load_the_same(folders, vlm, tmp
     text = config.pop('text_config')
     rope = text.pop('rope_parameters')
     text = {k: v for k, v in text.items() if k not in ('model_type', 'dtype', 'layer_types')}
-    flat = {'rope_theta': rope['rope_theta'], 'rope_scaling': {'type': 'mrope', **rope}}
+    scaling = {'type': 'mrope', 'mrope_section': rope['mrope_section']}
+    flat = {'rope_theta': rope['rope_theta'], 'rope_scaling': scaling}
     (old / 'config.json').write_text(json.dumps({**text, **config, **flat}))
     card = json.loads((old / 'preprocessor_config.json').read_text())
-    low, high = (card.pop('size')[k] for k in ('shortest_edge', 'longest_edge'))
+    size = card.pop('size')
+    low, high = size['shortest_edge'], size['longest_edge']
     for name in ('Qwen2VLImageProcessor', 'Qwen2VLImageProcessorFast'):
         named = {**card, 'image_processor_type': name, 'min_pixels': low, 'max_pixels': high}
         (old / 'preprocessor_config.json').write_text(json.dumps(named))
