@@ -20,6 +20,7 @@ class GrmConfig:
         grid: Cells along a side of a panel.
         pre_panels: Panels before the pair; 0 and 0 is the static layout of Eq. 3.
         between_panels: Panels between the endpoints.
+        pooled_panels: 1: the head reads both windows as well, summed over their cells; 0: not.
         width: Of a token.
         layers: Of the transformer.
         heads: Of its attention.
@@ -34,6 +35,7 @@ class GrmConfig:
     grid: int = 3
     pre_panels: int = 1
     between_panels: int = 1
+    pooled_panels: int = 0
     width: int = 128
     layers: int = 2
     heads: int = 4

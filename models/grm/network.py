@@ -50,7 +50,8 @@ class GrmNetwork(nn.Module):
         self.transformer = nn.TransformerEncoder(
             layer, config.layers, norm=nn.LayerNorm(width), enable_nested_tensor=False
         )
-        self.head = nn.Sequential(nn.Linear(3 * width, width), nn.GELU(), nn.Linear(width, 1))
+        read = (5 if self._reads_windows else 3) * width
+        self.head = nn.Sequential(nn.Linear(read, width), nn.GELU(), nn.Linear(width, 1))
 
     def forward(self, inputs: GrmInput) -> Tensor:
         """Return the estimates of 100 x hop (Eq. 9), shape (B,); not clipped."""
@@ -80,8 +81,23 @@ class GrmNetwork(nn.Module):
         seen = self.transformer(tokens, src_key_padding_mask=~there)
         ends = _mean_of_slots(seen[:, 1 : 1 + _PARTS * _SLOTS], view_mask)[:, _BEFORE:]
         told = torch.cat([seen[:, 0], ends.flatten(1)], dim=1)
+        if self._reads_windows:
+            windows = self._sums_of_windows(seen[:, 1 + _PARTS * _SLOTS :], cell_mask)
+            told = torch.cat([told, windows], dim=1)
         answer: Tensor = LABEL_SCALE * self.head(told).squeeze(-1).float()
         return answer
+
+    @property
+    def _reads_windows(self) -> bool:
+        return self.config.pooled_panels > 0 and self.config.cells > 0
+
+    def _sums_of_windows(self, tokens: Tensor, mask: Tensor) -> Tensor:
+        """Return the tokens of each window, summed over its cells: how full it is is told."""
+        shown = tokens * mask.unsqueeze(-1)
+        first = self.config.pre_panels * self.config.grid**2
+        windows = (shown[:, :first], shown[:, first:])
+        cells = self.config.grid**2
+        return torch.cat([window.sum(1) / cells for window in windows], dim=1)
 
 
 class _Encoder(nn.Module):

@@ -42,9 +42,7 @@ def load_data(sets: Sequence[Path], settings: GrmSettings) -> GrmData:
     training, validation = split_validation(known, settings.validation_share)
     shares, count = quotas(settings.ood), settings.held_out_pairs
     tables = {
-        'training': make_pairs(
-            training, settings.pairs, settings.seed, 'train', shares, settings.near_share
-        ),
+        'training': make_pairs(training, settings.pairs, settings.seed, 'train', shares),
         'test': make_pairs(test, count, _TEST_SEED, 'test', EQUAL_QUOTAS),
     }
     if validation:

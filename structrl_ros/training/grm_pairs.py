@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -14,9 +13,7 @@ from structrl_ros.progress.pairs import QUOTAS
 from structrl_ros.progress.pairs import Branch
 from structrl_ros.progress.pairs import Family
 from structrl_ros.progress.pairs import Pair
-from structrl_ros.progress.pairs import Trajectory
 from structrl_ros.progress.pairs import labels_of
-from structrl_ros.progress.pairs import make_pair
 from structrl_ros.progress.pairs import sample_pairs
 from structrl_ros.training.grm_episodes import GrmEpisode
 from structrl_ros.types import Float64
@@ -31,8 +28,6 @@ OOD_FAMILIES = frozenset(
         Family.WITHIN_FAILURE,
     }
 )
-#: Most frames between the endpoints of a pair that is brought near.
-NEAR_FRAMES = 3
 #: The same weight for each family, to measure all of them equally well.
 EQUAL_QUOTAS: Mapping[Family, float] = {family: 1.0 / len(Family) for family in Family}
 
@@ -85,7 +80,6 @@ def make_pairs(
     seed: int,
     split: str,
     shares: Mapping[Family, float],
-    near_share: float = 0.0,
 ) -> PairTable:
     """Return about `count` pairs of episodes of one split.
 
@@ -95,8 +89,6 @@ def make_pairs(
         seed: Of the draws.
         split: 'train' or 'test'.
         shares: Of each family.
-        near_share: Share of the pairs within one trajectory whose endpoints are brought close
-            together, as those of an incremental query are; ours, not of the paper.
 
     Raises:
         ParameterError: If an episode is of another split, or no family can be drawn.
@@ -107,27 +99,8 @@ def make_pairs(
             f'episode {strangers[0].name} is of split {strangers[0].split!r}; allowed: {split!r}'
         )
     rng = np.random.default_rng([seed, count])
-    trajectories = {episode.name: episode.trajectory for episode in episodes}
-    pairs = sample_pairs(list(trajectories.values()), count, rng, shares)
-    near = np.random.default_rng([seed, count, 1])
-    brought = [_bring_near(trajectories[p.episode], p, near, near_share) for p in pairs]
-    return PairTable(episodes, brought)
-
-
-def _bring_near(
-    trajectory: Trajectory, pair: Pair, rng: np.random.Generator, share: float
-) -> Pair:
-    """Return a pair of the same family whose endpoints are few frames apart, or the pair."""
-    step = int(rng.integers(1, NEAR_FRAMES + 1))
-    is_chosen = rng.random() < share
-    before, after = pair.before, pair.after
-    anchored = (Family.START_ANCHORED, Family.GOAL_ANCHORED)
-    if not is_chosen or before.edit != after.edit or pair.family in anchored:
-        return pair
-    edited = trajectory.edits.get(before.edit)
-    frames = range(1, trajectory.total - 1) if edited is None else edited[1]
-    index = before.index + (step if after.index > before.index else -step)
-    return make_pair(trajectory, before, replace(after, index=index)) if index in frames else pair
+    trajectories = [episode.trajectory for episode in episodes]
+    return PairTable(episodes, sample_pairs(trajectories, count, rng, shares))
 
 
 def split_validation(

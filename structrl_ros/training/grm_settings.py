@@ -25,9 +25,6 @@ class GrmSettings(BaseModel):
     layout: LayoutName = Field('panel', description='Input with panels, or static (Eq. 3).')
     ood: bool = Field(True, description='Whether pairs with an edited endpoint are trained on.')
     pairs: int = Field(20000, ge=1, description='Distinct draws of pairs that pools are made of.')
-    near_share: float = Field(
-        0.0, ge=0, le=1, description='Pairs of one trajectory brought 1 to 3 frames near.'
-    )
     stage_samples: int = Field(10000, ge=1, description='Pairs of each of the two stages.')
     batch: int = Field(32, ge=1, description='Pairs of a gradient step.')
     replay_share: float = Field(
@@ -55,6 +52,7 @@ class GrmSettings(BaseModel):
     grid: int = Field(3, ge=1, description='Cells along a side of a panel.')
     pre_panels: int = Field(1, ge=0, description='K, panels before the pair.')
     between_panels: int = Field(1, ge=0, description='L, panels between the endpoints.')
+    pooled_panels: int = Field(0, ge=0, le=1, description='Whether the head reads the windows.')
     width: int = Field(128, ge=8, description='Of a token.')
     layers: int = Field(2, ge=1, description='Of the transformer.')
     heads: int = Field(4, ge=1, description='Of its attention.')
@@ -83,6 +81,7 @@ class GrmSettings(BaseModel):
             grid=self.grid,
             pre_panels=0 if is_static else self.pre_panels,
             between_panels=0 if is_static else self.between_panels,
+            pooled_panels=self.pooled_panels,
             width=self.width,
             layers=self.layers,
             heads=self.heads,

@@ -136,24 +136,6 @@ def test_without_supervision_of_failures_no_edited_endpoint_is_trained_on(folder
     assert {pair.family for pair in data.tables['test'].pairs} == set(Family)
 
 
-def test_pairs_can_be_brought_near_within_their_family(folder):
-    def gaps(share):
-        table = load_data([folder], settings(near_share=share)).tables['training']
-        found = [
-            abs(pair.after.index - pair.before.index)
-            for pair in table.pairs
-            if pair.before.edit == pair.after.edit
-            and pair.family not in (Family.START_ANCHORED, Family.GOAL_ANCHORED)
-        ]
-        families = [pair.family for pair in table.pairs]
-        return np.mean(found), {family: families.count(family) for family in Family}
-
-    (far, counts), (near, others) = gaps(0.0), gaps(1.0)
-    assert near < far - 0.5
-    for family in set(Family) - {Family.WITHIN_FAILURE}:  # some of those are not to be seen
-        assert counts[family] == others[family]
-
-
 def test_a_failure_that_nobody_sees_is_no_label(folder):
     table = load_data([folder], settings()).tables['training']
     ends = [end for pair in table.pairs for end in (pair.before, pair.after)]
