@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json as json_text
+import random
 from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Annotated
@@ -42,24 +44,27 @@ def planner(
         list[str] | None, typer.Option(help='plan, choice or completion; default: all.')
     ] = None,
     limit: Annotated[
-        int, typer.Option(min=0, help='Questions of each kind, evenly spread; 0: all.')
+        int, typer.Option(min=0, help='Questions of each kind, drawn by the seed; 0: all.')
     ] = 0,
-    seed: Annotated[int, typer.Option(min=0, help='Of examples and intervals.')] = 0,
+    seed: Annotated[int, typer.Option(min=0, help='Of limits, examples and intervals.')] = 0,
     json: Annotated[Path | None, typer.Option('--json', help='Also write the numbers here.')] = (
         None
     ),
 ) -> None:
     """Score open plans, four-way choices and completion, with intervals.
 
-    The backend is named as for the graph: planner:=rules, openai or local.
+    The backend is named as for the graph: planner:=rules, openai or local. Examples go with
+    plans: with a second number of them only plans are asked again.
 
     Examples: [bold]structrl evaluate planner sets/leap planner:=rules[/],
     [bold]structrl evaluate planner sets/leap planner:=openai openai_base_url:=http://127.0.0.1:8000/v1
     openai_model:=NAME --examples 0 --examples 2[/]
     """
     from structrl_ros.cli.evaluate_planner_tables import print_results
+    from structrl_ros.models.whole_files import whole_file
     from structrl_ros.nodes.planner_backends import make_backends
     from structrl_ros.training.leap_rows import KINDS
+    from structrl_ros.training.leap_set import split_path
 
     kinds = tuple(kind or KINDS)
     if unknown := [k for k in kinds if k not in KINDS]:
@@ -67,7 +72,9 @@ def planner(
     counts = list(dict.fromkeys(examples or [0]))
     if min(counts) < 0:
         raise ParameterError(f'--examples {min(counts)}; allowed: 0 and more')
-    rows = read_questions(folder, kinds, limit)
+    if max(counts) and 'plan' not in kinds:
+        raise ParameterError('--examples go with plans; allowed: --kind plan, or 0')
+    rows = read_questions(folder, kinds, limit, seed)
     parameters = read_parameters(assignments or [], rows[0].roles, pictures=pictures)
     if max(counts) and parameters.planner not in _MODELS:
         raise ParameterError(
@@ -78,26 +85,37 @@ def planner(
     try:
         backend = asked_backend(parameters, backends, pictures=pictures)
         results = [
-            evaluate_once(backend, folder, rows, count=count, seed=seed, console=console)
-            for count in counts
+            evaluate_once(backend, folder, asked, count=count, seed=seed, console=console)
+            for count, asked in zip(counts, _questions_of(rows, counts), strict=True)
         ]
     finally:
         backends.close()
     document = {
         'set': folder.resolve().name,
+        'test_sha256': hashlib.sha256(split_path(folder, 'test').read_bytes()).hexdigest(),
         'backend': backend.name,
         'pictures': backend.sees,
         'seed': seed,
+        'limit': limit,
         'results': results,
     }
     print_results(document, console)
     if json is not None:
-        json.write_text(json_text.dumps(document, indent=1) + '\n', encoding='utf-8')
+        with whole_file(json) as new:
+            new.write_text(json_text.dumps(document, indent=1) + '\n', encoding='utf-8')
         console.print(f'numbers: {escape(str(json))}', highlight=False)
 
 
-def read_questions(folder: Path, kinds: tuple[str, ...], limit: int) -> list[LeapRow]:
-    """Return the questions of the test split, plans before the choices that ask them again.
+def _questions_of(rows: list[LeapRow], counts: list[int]) -> list[list[LeapRow]]:
+    """Return what is asked with each number of examples: all at first, then plans alone."""
+    plans = [row for row in rows if row.kind == 'plan']
+    return [rows, *([plans] * (len(counts) - 1))]
+
+
+def read_questions(folder: Path, kinds: tuple[str, ...], limit: int, seed: int) -> list[LeapRow]:
+    """Return questions of the test split, plans before the choices that ask them again.
+
+    A limit takes so many of each kind, drawn by the seed.
 
     Raises:
         DatasetError: If there is no test split, or it is cut.
@@ -110,8 +128,9 @@ def read_questions(folder: Path, kinds: tuple[str, ...], limit: int) -> list[Lea
     rows: list[LeapRow] = []
     for kind in sorted(kinds, key=['plan', 'choice', 'completion'].index):
         asked = [row for row in found if row.kind == kind]
-        count = len(asked) if limit == 0 else min(limit, len(asked))
-        rows += [asked[i * len(asked) // count] for i in range(count)]
+        if limit and limit < len(asked):
+            asked = random.Random(seed).sample(asked, limit)
+        rows += asked
     if not rows:
         raise ParameterError(
             f'{folder}: the test split has no {" or ".join(kinds)}; kinds: {", ".join(KINDS)}'

@@ -190,10 +190,11 @@ def test_models_on_servers_are_asked_everything_with_and_without_examples_and_pi
         )
         texts = [json.dumps(body['messages']) for _, _, body in server.requests]
     first, second = json.loads((folder / 'a.json').read_text())['results']
-    assert asked == 18 and all('image_url' in text for text in texts[:asked])
+    assert asked == 12 and all('image_url' in text for text in texts[:asked])
     assert [text.count('Here are examples') for text in texts[:9]] == [0] * 9
     assert sum('Here are examples' in text for text in texts[9:asked]) == 3
     assert len(second['example_ids']) == 2 and first['example_ids'] == []
+    assert second['choice'] is None and second['completion'] is None
     assert first['plan']['think_answer']['value'] == first['plan']['readable']['value'] == 1.0
     assert first['completion']['recall']['value'] == 1.0
     assert first['choice']['unanswered'] == first['choice']['unreadable'] == 0
@@ -208,6 +209,10 @@ def test_models_on_servers_are_asked_everything_with_and_without_examples_and_pi
         (['planner:=oracle'], "parameter 'planner' is 'oracle'; allowed: rules, openai, local"),
         (['planner:=openai'], "parameter 'openai_base_url' must be given"),
         (['--examples', '2'], '--examples 2: rules reads no examples; allowed: 0'),
+        (
+            ['planner:=openai', '--examples', '2', '--kind', 'choice'],
+            '--examples go with plans',
+        ),
         (['--kind', 'poem'], "--kind 'poem'; allowed: plan, completion, choice"),
         (['color:=red'], "unknown parameter 'color'"),
     ],
