@@ -28,9 +28,6 @@ from structrl_ros.training.image_edit_store import AnswerStore
 from structrl_ros.training.image_edit_store import RequestRecord
 from structrl_ros.types import UInt8
 
-#: Fewest frames in a row that make a trajectory.
-_LEAST_FRAMES = 2
-
 
 @dataclass(frozen=True, slots=True)
 class View:
@@ -116,7 +113,7 @@ def write_edit(
     """Write an edited trajectory, and return what the manifest says of it.
 
     A frame is in it if every camera's view of it was edited; of those frames the longest run is
-    taken, as an edited trajectory has no gaps. None if it has fewer than two.
+    taken, as an edited trajectory has no gaps. None if there is none.
 
     Args:
         out: Folder of the set.
@@ -127,7 +124,7 @@ def write_edit(
     source, edit = planned.source, planned.edit
     whole = [i for i in edit.frames if all((i, role) in views for role in source.roles)]
     frames = longest_run(whole)
-    if len(frames) < _LEAST_FRAMES:
+    if not frames:
         return None
     arrays: dict[str, Any] = {
         role: np.stack([views[i, role].picture for i in frames]) for role in source.roles

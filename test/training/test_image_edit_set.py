@@ -179,7 +179,8 @@ def test_a_spent_budget_loses_nothing_and_goes_on(sets, tmp_path):
         first = command(sets, tmp_path / 'out', server.url, *words, '--max-requests', 3)
         assert first.exit_code == 0
         assert 'stopped: the budget of 3 requests is spent; run again to go on' in first.output
-        assert read_manifest(tmp_path / 'out')[0].edits == []
+        [edit] = read_manifest(tmp_path / 'out')[0].edits
+        assert edit.edited_frames == [6]  # both views of it came
         second = command(sets, tmp_path / 'out', server.url, *words)
         assert second.exit_code == 0
         assert '4 views: 3 answered before, 1 now, 0 not (0 failed)' in second.output
