@@ -11,14 +11,18 @@ import json
 import os
 import random
 import time
+from collections.abc import Callable
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from structrl_ros.errors import ParameterError
 from structrl_ros.errors import PlannerUnavailableError
 from structrl_ros.types import JsonObject
+
+Answer = TypeVar('Answer')
 
 _MAX_BYTES = 4_000_000
 _MAX_WAIT_S = 10.0
@@ -98,36 +102,56 @@ class ChatClient:
         Raises:
             PlannerUnavailableError: If every try failed; the text says how the last one did.
         """
+        more: JsonObject = {'max_tokens': self.settings.max_tokens}
+        if schema is not None:
+            form = {'name': name, 'strict': True, 'schema': schema}
+            more['response_format'] = {'type': 'json_schema', 'json_schema': form}
+        return self._ask(messages, more, _text)
+
+    def first_tokens(self, messages: Sequence[JsonObject], count: int = 20) -> dict[str, float]:
+        """Return the likeliest first tokens of the answer with the logarithms of their chances.
+
+        Args:
+            messages: Conversation in the form of the chat API.
+            count: How many, as far as the server gives as many; OpenAI allows 20.
+
+        Raises:
+            PlannerUnavailableError: If every try failed, or the server gives no logarithms.
+        """
+        more = {'max_tokens': 1, 'logprobs': True, 'top_logprobs': count}
+        return self._ask(messages, more, _first_tokens)
+
+    def close(self) -> None:
+        """Close the connection; a second call does nothing."""
+        self._client.close()
+
+    def _ask(
+        self, messages: Sequence[JsonObject], more: JsonObject, read: Callable[[Any], Answer]
+    ) -> Answer:
+        """Try until an answer can be read."""
         body: JsonObject = {
             'model': self.settings.model,
             'messages': list(messages),
             'temperature': 0,
-            'max_tokens': self.settings.max_tokens,
+            **more,
         }
-        if schema is not None:
-            form = {'name': name, 'strict': True, 'schema': schema}
-            body['response_format'] = {'type': 'json_schema', 'json_schema': form}
         tries = self.settings.retries + 1
         reason = ''
         for attempt in range(tries):
             try:
-                return self._try(body)
+                return self._try(body, read)
             except _TransientError as error:
                 reason = str(error)
                 if attempt + 1 < tries:
                     time.sleep(self._wait_s(attempt, error.wait_s))
         raise PlannerUnavailableError(f'{self._where()}: {reason} ({tries} tries)')
 
-    def close(self) -> None:
-        """Close the connection; a second call does nothing."""
-        self._client.close()
-
     def _wait_s(self, attempt: int, wished_s: float) -> float:
         """Return the wait before the next try: doubling, with jitter, or what the server wants."""
         doubled = self.settings.backoff_s * 2**attempt * random.uniform(0.8, 1.2)
         return min(max(doubled, wished_s), _MAX_WAIT_S)
 
-    def _try(self, body: JsonObject) -> str:
+    def _try(self, body: JsonObject, read: Callable[[Any], Answer]) -> Answer:
         """Send once; raise a transient error where another try may help."""
         headers = {}
         key = os.environ.get(self.settings.key_variable, '') if self.settings.key_variable else ''
@@ -148,7 +172,11 @@ class ChatClient:
         if status != 200:
             said = self._quote(content, key)
             raise PlannerUnavailableError(f'{self._where()}: HTTP {status}: {said}')
-        return self._text(content, key)
+        try:
+            return read(json.loads(content)['choices'][0])
+        except (ValueError, KeyError, IndexError, TypeError, RecursionError):
+            said = self._quote(content, key)
+            raise _TransientError(f'the answer is no chat completion: {said}') from None
 
     def _read(self, response: Any) -> bytes:
         """Read the answer, at most 4 MB of it and within the time of one try."""
@@ -161,17 +189,6 @@ class ChatClient:
             if time.monotonic() > deadline:
                 raise _TransientError(f'no whole answer within {self.settings.timeout_s:g} s')
         return content
-
-    def _text(self, content: bytes, key: str) -> str:
-        """Return the message of the first choice."""
-        try:
-            text = json.loads(content)['choices'][0]['message']['content']
-        except (ValueError, KeyError, IndexError, TypeError, RecursionError):
-            said = self._quote(content, key)
-            raise _TransientError(f'the answer is no chat completion: {said}') from None
-        if not isinstance(text, str):
-            raise _TransientError('the answer holds no text')
-        return text
 
     def _where(self) -> str:
         """Return server and model, for errors."""
@@ -191,6 +208,22 @@ class _TransientError(Exception):
     def __init__(self, message: str, wait_s: float = 0.0) -> None:
         super().__init__(message)
         self.wait_s = wait_s
+
+
+def _text(choice: Any) -> str:
+    """Return the text of an answer."""
+    text = choice['message']['content']
+    if not isinstance(text, str):
+        raise _TransientError('the answer holds no text')
+    return text
+
+
+def _first_tokens(choice: Any) -> dict[str, float]:
+    """Return the first tokens of an answer with their logarithms."""
+    told = choice.get('logprobs') if isinstance(choice, dict) else None
+    if not told or not told.get('content'):
+        raise _TransientError('the server gives no logprobs; verify_v1 does without')
+    return {str(t['token']): float(t['logprob']) for t in told['content'][0]['top_logprobs']}
 
 
 def _seconds(text: str) -> float:

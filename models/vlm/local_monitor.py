@@ -5,7 +5,6 @@ Needs `torch`, `transformers` and `pillow`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from structrl_ros.errors import CheckpointError
@@ -13,17 +12,17 @@ from structrl_ros.errors import ParameterError
 from structrl_ros.errors import PlannerUnavailableError
 from structrl_ros.models.vlm.encoding import IMAGE_PART
 from structrl_ros.models.vlm.encoding import encode
+from structrl_ros.models.vlm.judging import judgement
 from structrl_ros.models.vlm.loading import LoadedVlm
 from structrl_ros.models.vlm.loading import first_line
 from structrl_ros.models.vlm.prefix import PrefixCache
+from structrl_ros.models.vlm.questions import WORDS
 from structrl_ros.models.vlm.questions import images_of
 from structrl_ros.models.vlm.questions import read_prompt
 from structrl_ros.models.vlm.questions import verify_messages
 from structrl_ros.types import Judgement
 from structrl_ros.types import Observation
 from structrl_ros.types import Subtask
-
-_WORDS = ('True', 'False')
 
 
 class LocalMonitor:
@@ -67,10 +66,10 @@ class LocalMonitor:
         self.prefix = PrefixCache(vlm.model, enabled=reuse)
         self.vlm, self._threshold = vlm, threshold
         self._prompt = read_prompt(prompt)
-        self._tokens = [vlm.tokenizer.encode(w, add_special_tokens=False)[0] for w in _WORDS]
+        self._tokens = [vlm.tokenizer.encode(w, add_special_tokens=False)[0] for w in WORDS]
         if self._tokens[0] == self._tokens[1]:
             raise CheckpointError(
-                f'tokenizer of {vlm.name}: {" and ".join(_WORDS)} begin with the same token'
+                f'tokenizer of {vlm.name}: {" and ".join(WORDS)} begin with the same token'
             )
 
     def verify(self, subtask: Subtask, start: Observation, now: Observation) -> Judgement:
@@ -97,16 +96,3 @@ class LocalMonitor:
     def close(self) -> None:
         """Forget what was kept of the last question."""
         self.prefix.clear()
-
-
-def judgement(is_true: float, is_false: float, threshold: float, name: str) -> Judgement:
-    """Return the judgement of the logits of both answers.
-
-    Raises:
-        PlannerUnavailableError: If one is not finite.
-    """
-    if not math.isfinite(is_true - is_false):
-        raise PlannerUnavailableError(f'model {name}: its logits are not finite')
-    probability = 1.0 / (1.0 + math.exp(min(is_false - is_true, 700.0)))
-    done = probability >= threshold
-    return Judgement(done, probability if done else 1.0 - probability)

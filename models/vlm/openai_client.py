@@ -7,14 +7,13 @@ another here; whether the server answers both at once is its own matter.
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Sequence
 
-from structrl_ros.errors import AnswerError
 from structrl_ros.errors import ParameterError
 from structrl_ros.models.vlm.chat_client import ChatClient
 from structrl_ros.models.vlm.chat_client import ChatSettings
+from structrl_ros.models.vlm.judging import judgement_of_tokens
+from structrl_ros.models.vlm.judging import read_judgement
 from structrl_ros.models.vlm.pictures import check_format
 from structrl_ros.models.vlm.pictures import image_part
 from structrl_ros.models.vlm.questions import PLAN_FORMS
@@ -78,7 +77,12 @@ class OpenAIPlanner:
 
 
 class OpenAIMonitor:
-    """REVER's Verify on a server; port Monitor. Arguments as for `OpenAIPlanner`."""
+    """REVER's Verify on a server; port Monitor. Arguments as for `OpenAIPlanner`.
+
+    Prompt `verify_v1` asks for an object with the model's own confidence; `verify_word_v1` for one
+    word, of which one token is generated and the confidence is its probability: less to wait for,
+    and a confidence that is measured. It needs a server that gives `logprobs`.
+    """
 
     def __init__(
         self,
@@ -86,14 +90,24 @@ class OpenAIMonitor:
         roles: Sequence[str] = ('head',),
         prompt: str = 'verify_v1',
         image_format: str = 'jpeg',
+        threshold: float = 0.5,
     ) -> None:
-        """Read the prompt; nothing is sent yet."""
+        """Read the prompt; nothing is sent yet.
+
+        Args:
+            settings: Where and how to ask.
+            roles: Cameras whose images are compared.
+            prompt: 'verify_v1' or 'verify_word_v1'.
+            image_format: 'jpeg' or 'png'.
+            threshold: Probability of True from which a step is done, for `verify_word_v1`.
+        """
         if not roles:
             raise ParameterError('a monitor without cameras sees nothing; allowed: 1 role or more')
         check_format(image_format)
         self.name = f'openai:{settings.model}'
         self.roles = tuple(roles)
         self._prompt = read_prompt(prompt)
+        self._is_word, self._threshold = prompt.startswith('verify_word'), threshold
         self._format = image_format
         self._client = ChatClient(settings)
 
@@ -107,32 +121,14 @@ class OpenAIMonitor:
         """
         before, after = (_pictures(o, self.roles, self._format) for o in (start, now))
         messages = verify_messages(subtask, self._prompt, before, after)
+        if self._is_word:
+            tokens = self._client.first_tokens(messages)
+            return judgement_of_tokens(tokens, self._threshold, self.name)
         return read_judgement(self._client.complete(messages, VERDICT_SCHEMA, 'judgement'))
 
     def close(self) -> None:
         """Close the connection."""
         self._client.close()
-
-
-def read_judgement(text: str) -> Judgement:
-    """Read {"done": bool, "confidence": number in [0, 1]}.
-
-    Raises:
-        AnswerError: If the text is anything else.
-    """
-    try:
-        answer = json.loads(text)
-    except (ValueError, RecursionError):
-        answer = None
-    done = answer.get('done') if isinstance(answer, dict) else None
-    confidence = answer.get('confidence') if isinstance(answer, dict) else None
-    if isinstance(confidence, bool) or not isinstance(confidence, int | float):
-        confidence = math.nan
-    if not isinstance(done, bool) or not 0 <= confidence <= 1:
-        said = ' '.join(text.split())[:80]
-        allowed = '{"done": true or false, "confidence": 0 to 1}'
-        raise AnswerError(f'the monitor answered {said!r}; allowed: {allowed}')
-    return Judgement(done, float(confidence))
 
 
 def _pictures(

@@ -35,6 +35,9 @@ VERDICT_SCHEMA: JsonObject = {
 #: blocks (Section III-B1), which models that were trained by its format reward write.
 PLAN_FORMS = {'plan_v1': 'json', 'plan_blocks_v1': 'blocks'}
 
+#: The answers to a prompt that asks for one word.
+WORDS = ('True', 'False')
+
 _TAGS = re.compile(r'</?(think|answer)>')
 #: What a JSON text may hold as it is: no control character, quote or backslash.
 _READABLE = '[ !#-\\[\\]-~\u00a0-\ud7ff\ue000-\ufffd]'

@@ -57,7 +57,8 @@ def make_backends(parameters: PlannerParameters) -> Backends:
             closing.append(talker.close)
         if parameters.monitor == 'openai':
             chat = _chat_settings(parameters, parameters.openai_verify_timeout_s)
-            monitor = viewer = OpenAIMonitor(chat, roles, image_format=image_format)
+            prompt, least = parameters.verify_prompt, parameters.verify_threshold
+            monitor = viewer = OpenAIMonitor(chat, roles, prompt, image_format, least)
             closing.append(viewer.close)
     if 'local' in (parameters.planner, parameters.monitor):
         local_planner, local_monitor = _local(parameters)

@@ -70,6 +70,11 @@ class PlannerParameters:
         description='Prompt for plans of a model; blocks: it writes think and answer blocks.',
         choices=('plan_v1', 'plan_blocks_v1'),
     )
+    verify_prompt: str = parameter(
+        'verify_v1',
+        description='Prompt of an openai monitor; word: one token, and its probability.',
+        choices=('verify_v1', 'verify_word_v1'),
+    )
     openai_base_url: str = parameter('', description='Server, such as http://127.0.0.1:8000/v1.')
     openai_model: str = parameter('', description='Name of the model on the server.')
     openai_key_variable: str = parameter(
@@ -117,7 +122,7 @@ class PlannerParameters:
     )
     verify_threshold: float = parameter(
         0.5,
-        description='Probability of True from which a local monitor calls a step done.',
+        description='Probability of the word True from which a step is done.',
         bounds=(0.001, 0.999),
     )
     potential_high: float = parameter(

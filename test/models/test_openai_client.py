@@ -18,7 +18,6 @@ from structrl_ros.models.vlm.chat_client import ChatClient
 from structrl_ros.models.vlm.chat_client import ChatSettings
 from structrl_ros.models.vlm.openai_client import OpenAIMonitor
 from structrl_ros.models.vlm.openai_client import OpenAIPlanner
-from structrl_ros.models.vlm.openai_client import read_judgement
 from structrl_ros.models.vlm.questions import read_prompt
 from structrl_ros.plan.commands import ExecutiveSettings
 from structrl_ros.plan.commands import Goal
@@ -285,30 +284,40 @@ def test_monitor_compares_start_and_now():
     assert schema['schema']['required'] == ['done', 'confidence']
 
 
+def one_word(*tokens):
+    told = [{'token': token, 'logprob': logarithm} for token, logarithm in tokens]
+    content = [{'token': tokens[0][0], 'logprob': tokens[0][1], 'top_logprobs': told}]
+    choice = {'message': {'content': tokens[0][0]}, 'logprobs': {'content': content}}
+    return 200, json.dumps({'choices': [choice]})
+
+
+def test_monitor_of_one_word_takes_its_confidence_from_the_chances():
+    step = to_plan(parse_plan('grasp soup'))[0]
+    with Server(one_word(('True', -0.1), ('False', -2.1))) as server:
+        judged = OpenAIMonitor(settings(server.url), prompt='verify_word_v1').verify(
+            step, SEEN, SEEN
+        )
+        body = server.requests[0][2]
+    assert judged.done
+    assert judged.confidence == pytest.approx(1 / (1 + np.exp(-2.0)))
+    assert (body['max_tokens'], body['logprobs'], body['top_logprobs']) == (1, True, 20)
+    assert 'response_format' not in body
+    assert body['messages'][0]['content'] == read_prompt('verify_word_v1')
+
+
+def test_server_without_chances_says_which_prompt_needs_none():
+    step = to_plan(parse_plan('grasp soup'))[0]
+    with Server(chat('True')) as server:
+        monitor = OpenAIMonitor(settings(server.url, retries=0), prompt='verify_word_v1')
+        with pytest.raises(PlannerUnavailableError, match='no logprobs; verify_v1 does without'):
+            monitor.verify(step, SEEN, SEEN)
+
+
 def test_monitor_without_an_image_says_which():
     step = to_plan(parse_plan('grasp soup'))[0]
     monitor = OpenAIMonitor(settings(closed_port()))
     with pytest.raises(StaleDataError, match='no image of head'):
         monitor.verify(step, SEEN, Observation(2, 1))
-
-
-@pytest.mark.parametrize(
-    'text',
-    [
-        'True',
-        '',
-        '{}',
-        '[]',
-        '{"done": "yes", "confidence": 1}',
-        '{"done": true}',
-        '{"done": true, "confidence": 2}',
-        '{"done": true, "confidence": NaN}',
-        '{"done": true, "confidence": true}',
-    ],
-)
-def test_answer_that_is_no_judgement_is_an_error(text):
-    with pytest.raises(PlannerUnavailableError, match='the monitor answered'):
-        read_judgement(text)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Planner and monitor on tiny random Qwen models that went through save and from_pretrained."""
 
 import json
-import math
 import shutil
 import threading
 
@@ -24,13 +23,11 @@ from structrl_ros.cli.main import app  # noqa: E402
 from structrl_ros.errors import CheckpointError  # noqa: E402
 from structrl_ros.errors import MessageError  # noqa: E402
 from structrl_ros.errors import ParameterError  # noqa: E402
-from structrl_ros.errors import PlannerUnavailableError  # noqa: E402
 from structrl_ros.errors import StaleDataError  # noqa: E402
 from structrl_ros.models.vlm.loading import VlmSettings  # noqa: E402
 from structrl_ros.models.vlm.loading import check_four_bit  # noqa: E402
 from structrl_ros.models.vlm.loading import load_vlm  # noqa: E402
 from structrl_ros.models.vlm.local_monitor import LocalMonitor  # noqa: E402
-from structrl_ros.models.vlm.local_monitor import judgement  # noqa: E402
 from structrl_ros.models.vlm.local_planner import LocalPlanner  # noqa: E402
 from structrl_ros.models.vlm.tiny_vlm import FAMILIES  # noqa: E402
 from structrl_ros.models.vlm.tiny_vlm import save_tiny_vlm  # noqa: E402
@@ -191,18 +188,6 @@ def test_missing_image_is_said_with_its_role(vlm):
         LocalMonitor(vlm).verify(GRASP, seen(), Observation(2, 1))
     with pytest.raises(StaleDataError, match='no image of left_wrist'):
         LocalPlanner(vlm, ('left_wrist',)).propose(PlanRequest(SENTENCE, SCENE, seen()))
-
-
-def test_confidence_is_the_share_of_the_answer_and_the_threshold_decides():
-    yes = judgement(2.0, 0.0, 0.5, 'x')
-    assert yes.done
-    assert yes.confidence == pytest.approx(1 / (1 + math.exp(-2)))
-    no = judgement(2.0, 0.0, 0.9, 'x')
-    assert not no.done
-    assert no.confidence == pytest.approx(1 - yes.confidence)
-    assert judgement(-2000.0, 2000.0, 0.5, 'x').confidence == 1.0
-    with pytest.raises(PlannerUnavailableError, match='not finite'):
-        judgement(math.nan, 0.0, 0.5, 'x')
 
 
 @pytest.mark.parametrize(

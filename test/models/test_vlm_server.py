@@ -4,6 +4,7 @@ The model is far too small to plan and has no eyes; what is tested is the talk w
 """
 
 import json
+import math
 import threading
 
 import numpy as np
@@ -15,6 +16,7 @@ from task_bench import TaskBench
 from structrl_ros.errors import PlannerUnavailableError
 from structrl_ros.models.vlm.chat_client import ChatClient
 from structrl_ros.models.vlm.chat_client import ChatSettings
+from structrl_ros.models.vlm.judging import judgement_of_tokens
 from structrl_ros.models.vlm.openai_client import OpenAIMonitor
 from structrl_ros.models.vlm.openai_client import OpenAIPlanner
 from structrl_ros.models.vlm.questions import VERDICT_SCHEMA
@@ -62,6 +64,17 @@ def test_answer_is_held_to_the_schema_and_goes_through_the_parser(server):
     client.close()
     assert set(answer) == {'done', 'confidence'}
     assert isinstance(answer['done'], bool)
+
+
+def test_chances_of_the_first_token_are_told_and_are_a_judgement(server):
+    client = ChatClient(settings(server))
+    tokens = client.first_tokens(
+        [{'role': 'user', 'content': 'Is fire hot? Answer with one word: True or False'}]
+    )
+    client.close()
+    assert len(tokens) > 2
+    assert sum(map(math.exp, tokens.values())) < 1.001
+    assert 0.5 <= judgement_of_tokens(tokens, 0.5, 'smollm2').confidence <= 1.0
 
 
 def test_schema_of_a_scene_is_understood_too(server):
