@@ -20,7 +20,8 @@ from structrl_ros.progress.views import make_views
 pytestmark = pytest.mark.torch
 
 CONFIG = GrmConfig(view_px=32, cell_px=16, grid=2, width=32, heads=2, layers=1, channels=8)
-STATIC = dataclasses.replace(CONFIG, pre_panels=0, between_panels=0)
+POOLED = dataclasses.replace(CONFIG, pooled_panels=1)
+STATIC = dataclasses.replace(POOLED, pre_panels=0, between_panels=0)
 
 
 def queries(config, frames=5, goal=True):
@@ -40,7 +41,7 @@ def queries(config, frames=5, goal=True):
     return [*found, made.backward()] if goal else found
 
 
-@pytest.mark.parametrize('config', [CONFIG, STATIC], ids=['panel', 'static'])
+@pytest.mark.parametrize('config', [CONFIG, POOLED, STATIC], ids=['panel', 'pooled', 'static'])
 @pytest.mark.parametrize('goal', [True, False], ids=['goal', 'no goal'])
 def test_it_gives_the_same_answers_and_gradients(config, goal):
     torch.manual_seed(0)
@@ -78,6 +79,18 @@ def test_each_query_has_an_instruction_of_its_own():
     assert torch.allclose(both[1], alone[0], atol=1e-4)
     with pytest.raises(ParameterError, match='1 queries, 0 instructions; allowed'):
         make_distinct(CONFIG, [query], [])
+
+
+def test_windows_that_the_head_reads_are_full_or_empty():
+    torch.manual_seed(0)
+    model = GrmNetwork(POOLED).eval()
+    asked = [query for query in queries(POOLED) if query.between.filled.any()]
+    given = make_distinct(POOLED, asked, ['open the box'] * len(asked))
+    shown = model.answer_distinct(given)
+    without = dataclasses.replace(given, cell_index=torch.full_like(given.cell_index, -1))
+    assert (model.answer_distinct(without) - shown).abs().min() > 1e-3
+    other = dataclasses.replace(without, cells=255 - given.cells)
+    assert torch.equal(model.answer_distinct(other), model.answer_distinct(without))
 
 
 def test_channels_are_of_groups():

@@ -2,6 +2,10 @@
 
 import json
 import shutil
+import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
@@ -162,6 +166,28 @@ def test_a_run_that_was_stopped_ends_with_the_same_numbers(folder, tmp_path):
     again = command('--resume', '--out', cut)  # one that is done stays as it is
     assert again.exit_code == 0
     assert numbers(cut) == rows
+
+
+@pytest.mark.slow
+def test_a_run_that_was_killed_ends_with_the_same_numbers(folder, tmp_path):
+    whole, killed = tmp_path / 'whole', tmp_path / 'killed'
+    assert command(folder, '--out', whole).exit_code == 0
+    small = [f'{key}:={value}' for key, value in SMALL.items()]
+    typed = [sys.executable, '-c', 'from structrl_ros.cli.main import main; main()']
+    words = ['train', 'grm', str(folder), '--out', str(killed), *small]
+    process = subprocess.Popen([*typed, *words], stdout=subprocess.DEVNULL)
+    log = killed / 'metrics.jsonl'
+    deadline = time.monotonic() + 120
+    while not (log.is_file() and log.stat().st_size) and time.monotonic() < deadline:
+        assert process.poll() is None
+        time.sleep(0.002)
+    process.kill()
+    assert process.wait(60) in (-signal.SIGKILL, 0)
+    result = command('--resume', '--out', killed)
+    assert result.exit_code == 0, result.output
+    assert numbers(killed) == numbers(whole)
+    one, two = (load_file(run / 'best' / 'grm.safetensors') for run in (whole, killed))
+    assert all(torch.equal(one[key], two[key]) for key in one)
 
 
 def stop_after_first_line(folder, run):
