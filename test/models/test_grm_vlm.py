@@ -168,6 +168,14 @@ def test_benchmark_node_and_shaping_take_either_size(network, tmp_path):
     assert ask_grm(str(tmp_path / 'grm'), TASK).view_px == VIEW_PX
 
 
+def test_a_whole_model_is_asked_as_it_is_and_babble_is_no_prediction(base):
+    loaded = load_any_grm(str(base), device='cpu')
+    assert loaded.layout == Layout()
+    made_for = rollout(3, layout=loaded.layout, view_px=loaded.view_px)
+    assert np.isnan(loaded.about(TASK).hops([made_for.forward()])).all()
+    assert [path.name for path in loaded.files] == ['config.json', 'model.safetensors']
+
+
 def test_another_base_is_one_line(base, network, tmp_path):
     save_vlm_grm(tmp_path / 'grm', network, '')
     for family, seed in (('qwen3_vl', 5), ('qwen2_5_vl', 0)):
