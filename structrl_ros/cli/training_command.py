@@ -133,6 +133,7 @@ def _carry_out(
 ) -> None:
     from structrl_ros.cli.training_display import TrainingDisplay
     from structrl_ros.cli.training_display import profile_table
+    from structrl_ros.cli.training_display import rollback_advice
     from structrl_ros.training.run_trainer import carry_out
 
     request = prepared.request
@@ -145,6 +146,9 @@ def _carry_out(
     except KeyboardInterrupt:
         console.print(f'stopped; to go on: {typed} --resume --run-dir {run.path}')
         raise typer.Exit(130) from None
+    advice = rollback_advice(metrics)
+    if advice:
+        console.print(advice, style='yellow')
     if command.profile and metrics:
         console.print(profile_table(metrics))
     console.print(f'policy: {run.policy_folder}')

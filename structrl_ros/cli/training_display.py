@@ -25,6 +25,8 @@ _SHOWN = {
     'grm/loss': 'loss',
     'validation/all/mse': 'validation',
 }
+#: Share of iterations that may be rolled back without a word.
+_MANY = 1 / 4
 #: A terminal that shows no bar gets a line at every tenth of the way.
 _LINES = 10
 
@@ -76,6 +78,18 @@ class TrainingDisplay:
         if not self._console.is_terminal and (is_due or 'evaluation/ode_success' in metrics):
             self._console.print(f'{self._unit} {done} of {self._total}: {numbers}')
             self._told = done
+
+
+def rollback_advice(metrics: Sequence[Mapping[str, float | None]]) -> str:
+    """Return a line where many iterations were rolled back, since little is learned then, or ''."""
+    told = [row['actor/rolled_back'] for row in metrics if 'actor/rolled_back' in row]
+    count = sum(value == 1.0 for value in told)
+    if count <= _MANY * len(told):
+        return ''
+    return (
+        f'{count} of {len(told)} iterations were rolled back, their KL above kl_stop: '
+        'a lower learning_rate learns more'
+    )
 
 
 def profile_table(metrics: Sequence[Mapping[str, float | None]]) -> Table:
