@@ -81,7 +81,7 @@ class TrainingDisplay:
 
 
 def rollback_advice(metrics: Sequence[Mapping[str, float | None]]) -> str:
-    """Return a line where many iterations were rolled back, since little is learned then, or ''."""
+    """Return a line if many iterations were rolled back, since little is learned then; or ''."""
     told = [row['actor/rolled_back'] for row in metrics if 'actor/rolled_back' in row]
     count = sum(value == 1.0 for value in told)
     if count <= _MANY * len(told):
