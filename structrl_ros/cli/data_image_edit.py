@@ -13,6 +13,7 @@ from rich.table import Table
 from structrl_ros.errors import ParameterError
 
 if TYPE_CHECKING:
+    from structrl_ros.progress.operators import Operator
     from structrl_ros.training.image_edit_client import EditorSettings
     from structrl_ros.training.image_edit_plan import EditOptions
     from structrl_ros.training.image_edit_run import EditReport
@@ -94,7 +95,7 @@ def _field(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _operators(names: list[str]) -> tuple:
+def _operators(names: list[str]) -> tuple[Operator, ...]:
     from structrl_ros.progress.operators import Operator
 
     known = {operator.value: operator for operator in Operator}
@@ -152,6 +153,9 @@ def _make(
                 on_answer=lambda: bar.advance(task),
             )
             return run.make(sets)
+    except KeyboardInterrupt:
+        console.print('stopped; what was answered is kept, and the same command goes on')
+        raise typer.Exit(130) from None
     finally:
         editor.close()
         console.print(f'{budget.sent} requests sent, tries included')

@@ -35,6 +35,7 @@ from structrl_ros.training.image_edit_prompt import Change
 from structrl_ros.training.image_edit_prompt import Hold
 from structrl_ros.training.image_edit_prompt import Shown
 from structrl_ros.training.image_edit_prompt import make_edit_prompt
+from structrl_ros.training.image_edit_run import ImageEditRun
 from structrl_ros.training.image_edit_set import longest_run
 from structrl_ros.training.image_edit_words import draw_variant
 
@@ -241,6 +242,25 @@ def test_what_earlier_runs_made_stays_when_another_operator_or_set_comes(sets, t
     np.savez(moved / source().file, **pictures)
     result = command(moved, out, 'http://127.0.0.1:9/v1')
     assert 'has another bench-cup-0 than' in str(result.exception)
+
+
+def test_a_stopped_run_keeps_what_was_answered(sets, tmp_path, monkeypatch):
+    words = ('--operator', 'non_release', '--references', 0, '--workers', 1)
+    with ImageEditServer() as server:
+        with monkeypatch.context() as patch:
+            patch.setattr(ImageEditRun, '_take', stop)
+            result = command(sets, tmp_path, server.url, *words)
+        assert result.exit_code == 130
+        assert 'what was answered is kept, and the same command goes on' in result.output
+        kept = len(list((tmp_path / 'answers').iterdir()))
+        assert kept >= 1
+        assert command(sets, tmp_path, server.url, *words).exit_code == 0
+        assert len(server.forms) == 4
+    assert read_manifest(tmp_path)[0].edits[0].edited_frames == [6, 7]
+
+
+def stop(self, future, record):
+    raise KeyboardInterrupt
 
 
 def test_a_cut_answer_is_asked_for_again(sets, tmp_path):
