@@ -36,7 +36,7 @@ def result_document(answers: Answers, seed: int) -> dict[str, Any]:
             for style in styles
         },
         'choice': _section(choice) and _choice(choice),
-        'choice_by_own_plan': _section(by_plan) and _choice(by_plan),
+        'choice_by_own_plan': _choice(by_plan) if by_plan.asked and answers.plans else None,
         'completion': _section(completion) and _completion(completion),
     }
 
