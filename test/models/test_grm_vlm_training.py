@@ -16,7 +16,7 @@ from structrl_ros.training.grm_vlm_measurement import score_answered
 from structrl_ros.training.grm_vlm_settings import VlmGrmSettings
 from structrl_ros.training.grm_vlm_trainer import VlmGrmTrainer
 
-pytestmark = [pytest.mark.torch, pytest.mark.slow]
+pytestmark = [pytest.mark.torch, pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope='module')
