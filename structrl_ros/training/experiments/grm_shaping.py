@@ -51,7 +51,7 @@ class GrmShapingBench:
     image_size: int = 64
     seeds: int = 3
     practice: Mapping[str, Any] = field(
-        default_factory=lambda: {'episodes': 64, 'iterations': 16, 'learning_rate': 7e-4}
+        default_factory=lambda: {'episodes': 64, 'iterations': 16, 'learning_rate': 2e-4}
     )
 
     def experiments(self, folder: Path) -> tuple[Experiment, ...]:

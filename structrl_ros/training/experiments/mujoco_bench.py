@@ -35,7 +35,7 @@ class MujocoBench:
 
     seeds: int = 3
     practice: Mapping[str, Any] = field(
-        default_factory=lambda: {'episodes': 64, 'iterations': 26, 'learning_rate': 7e-4}
+        default_factory=lambda: {'episodes': 64, 'iterations': 26, 'learning_rate': 2e-4}
     )
     start: Mapping[str, Any] = field(
         default_factory=lambda: {
