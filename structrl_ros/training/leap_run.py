@@ -142,8 +142,8 @@ def _record(request: LeapRequest, workers: int) -> Iterator[tuple[str, str]]:
         for task in request.tasks:
             yield from play(task)
     if request.bags or request.datasets:
-        from structrl_ros.training.leap_recorded import cut_bag
-        from structrl_ros.training.leap_recorded import cut_dataset
+        from structrl_ros.training.leap_bags import cut_bag
+        from structrl_ros.training.leap_datasets import cut_dataset
 
         for bag in request.bags:
             yield from _keep(request.out, cut_bag(bag, request.frames))

@@ -7,9 +7,9 @@ from structrl_ros.errors import BagError
 from structrl_ros.errors import DatasetError
 from structrl_ros.recording.lerobot.layout import Feature
 from structrl_ros.recording.lerobot.writer import DatasetWriter
+from structrl_ros.training.leap_bags import cut_bag
+from structrl_ros.training.leap_datasets import cut_dataset
 from structrl_ros.training.leap_episode import picture_pixels
-from structrl_ros.training.leap_recorded import cut_bag
-from structrl_ros.training.leap_recorded import cut_dataset
 from structrl_ros.training.leap_simulated import FrameSettings
 
 SETTINGS = FrameSettings(picture='png')
