@@ -1,13 +1,15 @@
 """Monitor grm beside monitor predicates on the tabletop: delay, false stops, steps never seen.
 
     python benchmarks/grm_monitor.py [--tasks apple_in_bowl two_in_basket] [--episodes 4]
-        [--model grm_tabletop] [--goal other] [--roles head left_wrist]
+        [--goal other|none] [--marks] [--closed]
 
 The scripted expert plays, and both monitors judge the same chunks by the real state machine
 (`plan.Executive`). Every second episode the arm stops for good half way. Delay is counted in
 chunks of 8 rows (0.8 s) from the chunk in which the predicate came true; a step that is called
 done before that, or though it never came true, is a false stop. The goal is the last frame of an
-episode of the same task from another initial state (other), of the same one (same), or none.
+episode of the same task from another initial state (other), or there is none. With `--marks` the
+thresholds are those of that episode instead of even shares; with `--closed` the expert pursues
+what the monitor says, and the table tells how many episodes it solves.
 """
 
 from __future__ import annotations
@@ -50,19 +52,30 @@ AFTER = 8
 #: Initial states of the episodes that goals come from lie this far from the others.
 GOAL_STATE = 50
 NEVER = 10**6
+#: Share of the potential at the end of a demonstrated step that is its mark.
+MARGIN = 0.85
+OPEN = """\
+| episodes | steps | came true | seen | delay, chunks | false stops | never seen |
+|---|---|---|---|---|---|---|"""
+CLOSED = """\
+| task | by predicates: solved, chunks | by the potential: solved, chunks |
+|---|---|---|"""
 
 
 @dataclass(frozen=True)
 class Played:
     """An episode: chunks in which its steps were done, by the predicates and by the potential.
 
-    `goal` is what was seen at its end, `chunks` how many the expert needed.
+    `goal` is what was seen at its end, `chunks` how many the expert needed, `success` what the
+    body says, `potential` what the model said of each chunk.
     """
 
     steps: int
     truth: list[int]
     told: list[int]
     chunks: int
+    success: bool
+    potential: list[float]
     goal: dict[str, UInt8]
 
 
@@ -121,26 +134,36 @@ class Scene:
         self.expert = make_expert('tabletop', chunk_length=ROWS)
 
     def play(
-        self, task: str, initial_state: int, online: OnlineModel, stop_at: int = NEVER
+        self,
+        task: str,
+        initial_state: int,
+        online: OnlineModel,
+        stop_at: int = NEVER,
+        *,
+        by_potential: bool = False,
+        marks: tuple[float, ...] = (),
     ) -> Played:
-        """Play an episode; the arm stands still from chunk `stop_at` on, and after success."""
+        """Play an episode; the arm stands still from chunk `stop_at` on, and after success.
+
+        The expert pursues the step that the predicates name, or the potential.
+        """
         runner, expert = self.runner, self.expert
         expert.reset(runner.reset(task, 0, initial_state).episode)
         progress = EpisodeProgress(1, online, runner.info.instruction, shaping_term)
         progress.see_start(self.frame())
         begin = runner.observe()
-        truth, told = (
-            Judge(PredicateMonitor(), begin, runner),
-            Judge(PotentialMonitor(), begin, runner),
-        )
-        still, chunk = 0, 0
+        truth = Judge(PredicateMonitor(), begin, runner)
+        told = Judge(PotentialMonitor(marks=marks), begin, runner)
+        potential: list[float] = []
+        still, chunk, success = 0, 0, False
         while still < AFTER:
             chunk += 1
-            current = truth.current
+            current = (told if by_potential else truth).current
             if runner.is_running and current is not None and chunk < stop_at:
                 seen = runner.observe(privileged=True)
                 actions = expert.act(seen, current, runner.info.instruction)
                 predicates = runner.run_chunk(actions).predicates
+                success |= predicates.success
                 truth.see(Observation(runner.now_ns, 1, predicates=predicates), chunk)
             else:
                 still += 1
@@ -148,9 +171,11 @@ class Scene:
                     runner.hold()
             said = progress.step(self.frame())
             assert said.valid, progress.problem
+            potential.append(said.potential)
             told.see(Observation(runner.now_ns, 1, progress=said), chunk)
         goal = dict(self.frame().images)
-        return Played(len(truth.steps), truth.done, told.done, chunk - still, goal)
+        count = len(truth.steps)
+        return Played(count, truth.done, told.done, chunk - still, success, potential, goal)
 
     def frame(self) -> Frame:
         """Return what the cameras see now."""
@@ -172,43 +197,70 @@ def row(name: str, episodes: list[Played]) -> str:
     return f'| {name} | {len(pairs)} | {len(true)} | {len(late)} | {delay} | {early} | {never} |'
 
 
+def compare_closed(
+    scene: Scene, online: OnlineModel, task: str, states: range, marks: tuple[float, ...]
+) -> None:
+    """Print how many episodes end well where a monitor decides what is pursued."""
+    shown = []
+    for by_potential in (False, True):
+        played = [
+            scene.play(task, s, online, by_potential=by_potential, marks=marks) for s in states
+        ]
+        solved = [p.chunks for p in played if p.success]
+        shown.append(f'{len(solved)} of {len(played)} in {np.mean(solved or [0]):.1f}')
+    print(f'| {task} | {" | ".join(shown)} |', flush=True)
+
+
+def marks_of(played: Played) -> tuple[float, ...]:
+    """Return MARGIN of the potential at the end of each step of a demonstration."""
+    return tuple(max(0.02, MARGIN * played.potential[chunk - 1]) for chunk in played.truth)
+
+
 def main() -> None:
     """Play, and print a line a task."""
-    parser = argparse.ArgumentParser(description=__doc__.partition('\n')[0])
-    parser.add_argument('--tasks', nargs='+', default=['apple_in_bowl', 'two_in_basket'])
-    parser.add_argument('--episodes', type=int, default=4)
-    parser.add_argument('--first-state', type=int, default=70)
-    parser.add_argument('--model', default='grm_tabletop')
-    parser.add_argument('--goal', choices=['other', 'same', 'none'], default='other')
-    parser.add_argument('--roles', nargs='+', default=['head', 'left_wrist'])
-    parser.add_argument('--pixels', type=int, default=128)
-    asked = parser.parse_args()
+    asked = _arguments()
     torch.set_num_threads(1)
     prepare_graphics()
     network = load_grm(grm_folder(asked.model))
-    online = OnlineModel(
+    model = OnlineModel(
         make=lambda instruction: SmallGrm(network, instruction),
         layout=network.config.layout,
         view_px=network.config.view_px,
     )
     scene = Scene(tuple(asked.roles), asked.pixels)
-    print('| episodes | steps | came true | seen | delay, chunks | false stops | never seen |')
-    print('|---|---|---|---|---|---|---|')
+    print(CLOSED if asked.closed else OPEN)
     for task in asked.tasks:
+        online, other = model, scene.play(task, GOAL_STATE, model)
+        if asked.goal == 'other':
+            online = dataclasses.replace(model, goal=other.goal)
+            other = scene.play(task, GOAL_STATE, online)
+        marks = marks_of(other) if asked.marks else ()
+        states = range(asked.first_state, asked.first_state + asked.episodes)
+        if asked.closed:
+            compare_closed(scene, online, task, states, marks)
+            continue
         played: dict[bool, list[Played]] = {True: [], False: []}
-        other = scene.play(task, GOAL_STATE, online)
-        for number in range(asked.episodes):
-            state, is_whole = asked.first_state + number, number % 2 == 0
-            goal = scene.play(task, state, online) if asked.goal == 'same' else other
-            with_goal = online
-            if asked.goal != 'none':
-                with_goal = dataclasses.replace(online, goal=goal.goal)
-            stop_at = NEVER if is_whole else other.chunks // 2
-            played[is_whole].append(scene.play(task, state, with_goal, stop_at))
+        for number, state in enumerate(states):
+            stop_at = NEVER if number % 2 == 0 else other.chunks // 2
+            played[number % 2 == 0].append(scene.play(task, state, online, stop_at, marks=marks))
         print(row(f'{task}, to its end', played[True]))
         print(row(f'{task}, stopped half way', played[False]), flush=True)
     scene.body.close()
     scene.expert.close()
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.partition('\n')[0])
+    parser.add_argument('--tasks', nargs='+', default=['apple_in_bowl', 'two_in_basket'])
+    parser.add_argument('--episodes', type=int, default=4)
+    parser.add_argument('--first-state', type=int, default=70)
+    parser.add_argument('--model', default='grm_tabletop')
+    parser.add_argument('--goal', choices=['other', 'none'], default='other')
+    parser.add_argument('--marks', action='store_true', help='thresholds of a demonstration')
+    parser.add_argument('--roles', nargs='+', default=['head', 'left_wrist'])
+    parser.add_argument('--closed', action='store_true', help='let the monitors decide')
+    parser.add_argument('--pixels', type=int, default=128)
+    return parser.parse_args()
 
 
 if __name__ == '__main__':

@@ -42,7 +42,7 @@ def open_model(parameters: GrmParameters) -> OpenModel:
 
     torch.set_num_threads(parameters.threads)
     goal = goal_pictures(parameters.goal, parameters.roles)
-    model = load_any_grm(parameters.model)
+    model = load_any_grm(parameters.model, device=parameters.device)
     online = OnlineModel(
         make=model.about,
         layout=model.layout,
@@ -60,6 +60,7 @@ def open_model(parameters: GrmParameters) -> OpenModel:
         roles=parameters.roles,
         gamma=parameters.gamma,
         threads=parameters.threads,
+        device=parameters.device,
     )
     return OpenModel(online, ran_with)
 
@@ -78,6 +79,7 @@ def open_again(ran_with: RanWith) -> OnlineModel:
             roles=ran_with.roles,
             gamma=ran_with.gamma,
             threads=ran_with.threads,
+            device=ran_with.device,
         )
     )
     if found.ran_with.model_digest != ran_with.model_digest:

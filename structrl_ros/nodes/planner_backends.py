@@ -67,7 +67,7 @@ def make_backends(parameters: PlannerParameters) -> Backends:
 
     if parameters.monitor == 'grm':
         high, low = parameters.potential_high, parameters.potential_low
-        monitor = PotentialMonitor(high=high, low=low)
+        monitor = PotentialMonitor(high=high, low=low, marks=parameters.potential_marks)
 
     def close() -> None:
         for free in closing:

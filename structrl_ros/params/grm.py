@@ -55,6 +55,11 @@ class GrmParameters:
     threads: int = parameter(
         1, description='Threads of torch; the numbers of a check need the same.', bounds=(1, 64)
     )
+    device: str = parameter(
+        'auto',
+        description='Where a vision-language model runs; a small one is on the CPU.',
+        choices=('auto', 'cpu', 'cuda', 'mps'),
+    )
     autostart: bool = parameter(
         True, description='Configure and activate at start, without a lifecycle manager.'
     )

@@ -135,6 +135,12 @@ class PlannerParameters:
         description='Potential below which it is not done any more; at most potential_high.',
         bounds=(0.0, 1.0),
     )
+    potential_marks: tuple[float, ...] = parameter(
+        (),
+        description='Potential at which each step of the task is done, such as 0.2,0.45,0.7,0.9; '
+        'empty shares the way evenly.',
+        bounds=(0.001, 1.0),
+    )
     autostart: bool = parameter(
         True, description='Configure and activate at start, without a lifecycle manager.'
     )

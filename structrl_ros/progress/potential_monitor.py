@@ -2,7 +2,9 @@
 
 The potential tells of the whole task, not of a step. So a plan's steps share what is missing to
 `high` evenly: a step that begins at potential p with M steps left, itself included, is done at
-p + (high - p) / M, and the last step at `high`. That the steps take equal shares is an assumption.
+p + (high - p) / M, and the last step at `high`. That the steps take equal shares is an assumption:
+a policy that waits for the verdict of each step stands still for ever behind a step whose share is
+smaller. `marks`, read off a demonstration, replace the assumption.
 """
 
 from __future__ import annotations
@@ -26,12 +28,16 @@ class PotentialMonitor:
 
     name = 'grm'
 
-    def __init__(self, *, high: float = 0.9, low: float = 0.8) -> None:
+    def __init__(
+        self, *, high: float = 0.9, low: float = 0.8, marks: Sequence[float] = ()
+    ) -> None:
         """Begin without a plan.
 
         Args:
             high: Potential at which the last step is done, in (0, 1].
             low: Potential below which it is not done any more, in [0, high].
+            marks: Potential at which each step of the task is done, in (0, 1]; of a plan of what
+                is left the last ones count. A longer plan than that, or none, is shared evenly.
 
         Raises:
             ParameterError: If a threshold is outside its range.
@@ -40,7 +46,9 @@ class PotentialMonitor:
             raise ParameterError(
                 f'high {high:g}, low {low:g}; allowed: high in (0, 1], low in [0, high]'
             )
-        self._high, self._band = high, high - low
+        if not all(0.0 < mark <= 1.0 for mark in marks):
+            raise ParameterError(f'marks {", ".join(f"{m:g}" for m in marks)}; allowed: in (0, 1]')
+        self._high, self._band, self._marks = high, high - low, tuple(marks)
         self._plan: tuple[str, ...] = ()
         self._attempt: tuple[str, int] = ('', 0)
         self._is_done = False
@@ -59,6 +67,8 @@ class PotentialMonitor:
             known = ', '.join(self._plan) or 'none'
             raise ParameterError(f'step {subtask.id!r} is not of the plan; its steps: {known}')
         left = len(self._plan) - self._plan.index(subtask.id)
+        if left <= len(self._marks):
+            return self._marks[-left]
         before = 0.0 if start is None else min(max(start.potential, 0.0), self._high)
         return before + (self._high - before) / left
 

@@ -28,6 +28,7 @@ class RanWith:
         roles: Cameras.
         gamma: Discount of the shaping term.
         threads: Of torch.
+        device: Of a vision-language model.
     """
 
     model: str
@@ -37,6 +38,7 @@ class RanWith:
     roles: tuple[str, ...]
     gamma: float
     threads: int
+    device: str = 'auto'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

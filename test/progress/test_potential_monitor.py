@@ -36,6 +36,17 @@ def test_steps_share_evenly_what_is_missing_to_the_high_threshold():
     assert made.threshold(STEPS[0], seen(-0.6).progress) == pytest.approx(0.3)
 
 
+def test_marks_of_a_demonstration_replace_the_even_shares():
+    made = monitor(3, marks=(0.2, 0.4, 0.7))
+    assert [made.threshold(step, None) for step in STEPS] == [0.2, 0.4, 0.7]
+    made.follow(STEPS[1:])  # a replan lists what is left
+    assert made.threshold(STEPS[1], seen(0.3).progress) == 0.4
+    longer = monitor(3, marks=(0.4, 0.7))
+    assert longer.threshold(STEPS[0], None) == pytest.approx(0.3)
+    with pytest.raises(ParameterError, match=r'marks 0, 0.5; allowed: in \(0, 1\]'):
+        monitor(1, marks=(0.0, 0.5))
+
+
 def test_what_is_done_stays_so_within_the_band_and_no_further():
     made, start = monitor(1), seen(0.0)
     said = [made.verify(STEPS[0], start, seen(p)).done for p in (0.85, 0.9, 0.81, 0.79, 0.85)]
