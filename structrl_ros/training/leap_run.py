@@ -144,7 +144,14 @@ def _record(request: LeapRequest, workers: int) -> Iterator[tuple[str, str]]:
     if request.bags or request.datasets:
         from structrl_ros.training.leap_bags import cut_bag
         from structrl_ros.training.leap_datasets import cut_dataset
+        from structrl_ros.training.leap_recorded import recording_name
 
+        for paths in (request.bags, request.datasets):
+            names = [recording_name(path) for path in paths]
+            if twice := [name for name in names if names.count(name) > 1]:
+                raise ParameterError(
+                    f'two recordings are called {twice[0]}; allowed: folders of different names'
+                )
         for bag in request.bags:
             yield from _keep(request.out, cut_bag(bag, request.frames))
         for root in request.datasets:

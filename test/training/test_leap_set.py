@@ -121,6 +121,7 @@ def test_a_folder_of_other_settings_or_other_things_is_refused(tmp_path):
         (['--tabletop', '1', '--task', 'fly'], "--task 'fly'; allowed: .*pack_lunch"),
         (['--tabletop', '1', '--picture', 'gif'], "--picture 'gif'; allowed: jpeg, png"),
         (['--bag', 'nowhere'], 'no bag at nowhere'),
+        (['--bag', 'a/run/bag', '--bag', 'b/run/bag'], 'two recordings are called run_bag'),
     ],
 )
 def test_mistakes_on_the_command_line_say_what_is_allowed(tmp_path, words, told):
