@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from structrl_ros.cli.export import export_libraries
 from structrl_ros.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -64,11 +65,12 @@ def leap(
     Examples: [bold]structrl data leap sets/leap --tabletop 12 --libero 3 --workers 2[/],
     [bold]structrl data leap sets/mine --bag runs/latest/bag[/]
     """
-    from structrl_ros.training.leap_episode import PICTURE_FORMATS
-    from structrl_ros.training.leap_rows import RowSettings
-    from structrl_ros.training.leap_run import LeapRequest
-    from structrl_ros.training.leap_run import make_set
-    from structrl_ros.training.leap_simulated import FrameSettings
+    with export_libraries():
+        from structrl_ros.training.leap_episode import PICTURE_FORMATS
+        from structrl_ros.training.leap_rows import RowSettings
+        from structrl_ros.training.leap_run import LeapRequest
+        from structrl_ros.training.leap_run import make_set
+        from structrl_ros.training.leap_simulated import FrameSettings
 
     if picture not in PICTURE_FORMATS:
         raise ParameterError(f'--picture {picture!r}; allowed: {", ".join(PICTURE_FORMATS)}')

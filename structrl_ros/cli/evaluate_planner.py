@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress
 
+from structrl_ros.cli.export import export_libraries
 from structrl_ros.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -64,8 +65,9 @@ def planner(
     from structrl_ros.models.whole_files import whole_file
     from structrl_ros.nodes.planner_backends import make_backends
     from structrl_ros.training.leap_rows import KINDS
-    from structrl_ros.training.leap_set import split_path
 
+    with export_libraries():
+        from structrl_ros.training.leap_set import split_path
     kinds = tuple(kind or KINDS)
     if unknown := [k for k in kinds if k not in KINDS]:
         raise ParameterError(f'--kind {unknown[0]!r}; allowed: {", ".join(KINDS)}')

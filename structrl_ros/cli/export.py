@@ -59,7 +59,7 @@ def export_lerobot(
     """
     if stale not in ('refuse', 'fill'):
         raise ParameterError(f'stale {stale!r}; allowed: refuse, fill')
-    with _libraries():
+    with export_libraries():
         from structrl_ros.recording.lerobot.export import export_bags
         from structrl_ros.recording.lerobot.sources import ExportRequest
 
@@ -110,7 +110,7 @@ def import_lerobot(
 
     Example: [bold]structrl import lerobot data/today --out bags/today[/]
     """
-    with _libraries():
+    with export_libraries():
         from structrl_ros.recording.lerobot.importing import import_dataset
         from structrl_ros.recording.lerobot.mapping import FeatureMap
 
@@ -136,7 +136,7 @@ def import_libero(
 
     Example: [bold]structrl import libero demo.hdf5 --out bags/demo[/]
     """
-    with _libraries():
+    with export_libraries():
         from structrl_ros.recording.lerobot.libero_file import import_libero_file
 
         report = import_libero_file(file, out, rate_hz=rate, chunk_length=chunk_length)
@@ -168,7 +168,7 @@ def _two_numbers(text: str) -> tuple[float, float]:
 
 
 @contextmanager
-def _libraries() -> Iterator[None]:
+def export_libraries() -> Iterator[None]:
     """Say in one line what to install where a library of requirements/export.txt is missing."""
     try:
         yield
