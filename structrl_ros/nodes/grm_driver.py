@@ -45,6 +45,7 @@ class _Run:
     start: Frame = field(default_factory=lambda: Frame(0))
     first_ns: int = 0
     is_start_seen: bool = True
+    is_over: bool = False
     progress: EpisodeProgress | None = None
 
 
@@ -101,6 +102,8 @@ class GrmDriver:
         with self.lock:
             if episode.ended:
                 self._frames.end()
+                if self._run is not None:
+                    self._run.is_over = True
                 return
             if self._run is not None and self._run.episode == episode:
                 return  # the latched message came twice
@@ -140,8 +143,9 @@ class GrmDriver:
             recent = [t for t in self._times if t > time.monotonic() - 5.0]
             span_s = recent[-1] - recent[0] if len(recent) > 1 else 0.0
             last, ran_with = self._last, self._opened.ran_with
-            problem = self._problem
-            if not problem and self._frames.absent:
+            is_over = self._run is not None and self._run.is_over
+            problem = '' if is_over else self._problem
+            if not is_over and not problem and self._frames.absent:
                 problem = f'no picture of {", ".join(self._frames.absent)}'
             return problem, {
                 'latency_s': f'{last.latency if last else 0.0:.4f}',

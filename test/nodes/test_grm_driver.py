@@ -180,6 +180,8 @@ def test_a_camera_that_stays_away_is_masked_and_told(bench):
     assert b.steps(1) == [(1, 1, 110, True)]
     assert b.said[0][1].pictures == {'head': 110 * MS}
     assert b.driver.health()[0] == 'no picture of left_wrist'
+    b.driver.see_episode(Episode(120 * MS, 1, True, 'kinematic', 'task', '', 0, 0))
+    assert b.driver.health()[0] == ''
 
 
 def test_the_sentence_is_the_plans_else_the_episodes_and_fixed_for_an_episode(bench):

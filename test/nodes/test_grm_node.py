@@ -24,6 +24,7 @@ from rclpy.executors import SingleThreadedExecutor  # noqa: E402
 from rclpy.parameter import Parameter  # noqa: E402
 
 from structrl_ros.errors import CheckpointError  # noqa: E402
+from structrl_ros.errors import MessageError  # noqa: E402
 from structrl_ros.models.grm.checkpoint import save_grm  # noqa: E402
 from structrl_ros.models.grm.config import GrmConfig  # noqa: E402
 from structrl_ros.models.grm.network import GrmNetwork  # noqa: E402
@@ -37,6 +38,7 @@ from structrl_ros.recording.run_events import read_events  # noqa: E402
 from structrl_ros.types import Progress  # noqa: E402
 from structrl_ros.wire import topics  # noqa: E402
 from structrl_ros.wire.reward_codecs import progress_from_message  # noqa: E402
+from structrl_ros.wire.reward_codecs import progress_to_message  # noqa: E402
 from structrl_ros.wire.task_codecs import health_from_message  # noqa: E402
 
 pytestmark = [pytest.mark.ros, pytest.mark.torch]
@@ -224,6 +226,14 @@ def test_a_recording_whose_model_is_gone_is_told_and_is_no_difference(run, event
     nothing = dataclasses.replace(events, diagnostics=[])
     found = compare_hops(run[1], nothing, open_again)
     assert (found.compared, found.why) == (0, '5 of which nothing was told')
+
+
+def test_nan_is_taken_of_the_backward_hop_alone(run):
+    heard = run[0]['heard'][0]
+    assert np.isnan(progress_from_message(progress_to_message(heard)).hop_backward)
+    for field in ('hop_forward', 'hop_incremental', 'potential'):
+        with pytest.raises(MessageError, match=f'Progress.{field} is nan'):
+            progress_to_message(dataclasses.replace(heard, **{field: np.nan}))
 
 
 def test_a_model_that_cannot_be_had_leaves_the_node_unconfigured(tmp_path):
