@@ -190,9 +190,9 @@ def test_it_can_learn_how_far_a_thing_has_moved():
     inputs = make_input(model.config, [query(i, j) for i, j in pairs], 'push the bar')
     truth = torch.tensor([100.0 * (j - i) / 5 for i, j in pairs])
     optimiser = torch.optim.AdamW(model.parameters(), lr=2e-3)
-    for _ in range(100):
+    for _ in range(40):
         optimiser.zero_grad()
         loss = torch.nn.functional.mse_loss(model(inputs), truth)
         loss.backward()
         optimiser.step()
-    assert loss.item() < 0.3 * truth.var().item()
+    assert loss.item() < 0.2 * truth.var().item()
