@@ -30,7 +30,8 @@ DIFFERENCE, LEVEL = 0.10, 0.01
 class MujocoBench:
     """One scale of the confirmation; the fields are those of `TwinBench`.
 
-    `offset` is that of the calibration, `seeds` the runs of an arm.
+    `offset` is that of the calibration: at 0.032 m no episode of 96 succeeds with the noise of
+    training (at 0.027 m 3 do, and both arms learn alike). `seeds` are the runs of an arm.
     """
 
     seeds: int = 3
@@ -51,7 +52,7 @@ class MujocoBench:
     hidden: int = 256
     sigma: float = 0.15
     horizon_steps: int | None = None
-    offset: float = 0.027
+    offset: float = 0.032
     evaluation_episodes: int = 128
     start_episodes: int = 64
 
