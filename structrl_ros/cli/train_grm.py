@@ -12,7 +12,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from structrl_ros.errors import ParameterError
+from structrl_ros.cli.grm_runs import begin_run
+from structrl_ros.cli.grm_runs import go_on
+from structrl_ros.cli.grm_runs import read_settings
+from structrl_ros.cli.grm_runs import read_words
 
 if TYPE_CHECKING:
     from structrl_ros.training.grm_data import GrmData
@@ -48,15 +51,10 @@ def train_grm(
     """
     import torch
 
-    from structrl_ros.cli.up import parse_assignments
-
     torch.set_num_threads(1)
-    sets = [Path(word) for word in words or () if ':=' not in word]
-    assignments = parse_assignments([word for word in words or () if ':=' in word])
     named = {'control': control, 'layout': layout, 'seed': '' if seed is None else str(seed)}
-    assignments |= {key: text for key, text in named.items() if text}
-    if not ood:
-        assignments['ood'] = 'false'
+    named['ood'] = '' if ood else 'false'
+    sets, assignments = read_words(words or (), named)
     console = Console(soft_wrap=True)
     run, settings, data = (_go_on if resume else _begin)(sets, assignments, out)
     try:
@@ -68,22 +66,16 @@ def train_grm(
 def _begin(
     sets: Sequence[Path], assignments: Mapping[str, str], out: Path | None
 ) -> tuple[RunDirectory, GrmSettings, GrmData]:
-    """Return a new run, in a directory of its own."""
-    from structrl_ros.cli.up import new_run_directory
+    """Return a new run; what it cannot have, as a device that is not here, leaves none behind."""
     from structrl_ros.training.grm_data import load_data
-    from structrl_ros.training.grm_run import run_document
+    from structrl_ros.training.grm_run import KIND
     from structrl_ros.training.grm_settings import GrmSettings
     from structrl_ros.training.grm_trainer import fresh_network
-    from structrl_ros.training.run_directory import create_run
-    from structrl_ros.training.settings_document import make_settings
 
-    if not sets:
-        raise ParameterError('no set to train on; structrl data counterfactual makes one')
-    settings = make_settings(GrmSettings, {}, assignments)
-    document = run_document(sets, settings)
+    settings = read_settings(sets, assignments, GrmSettings)
     data = load_data(sets, settings)
-    fresh_network(settings)  # a device that is not here leaves no run behind
-    return create_run(new_run_directory(out), document), settings, data
+    fresh_network(settings)
+    return begin_run(sets, settings, KIND, out), settings, data
 
 
 def _go_on(
@@ -91,17 +83,11 @@ def _go_on(
 ) -> tuple[RunDirectory, GrmSettings, GrmData]:
     """Return the run in the directory that is named, as it was left."""
     from structrl_ros.training.grm_data import load_data
-    from structrl_ros.training.grm_run import run_of_document
-    from structrl_ros.training.run_directory import open_run
+    from structrl_ros.training.grm_run import KIND
+    from structrl_ros.training.grm_settings import GrmSettings
 
-    if out is None:
-        raise ParameterError('--resume needs --out: the run to go on with')
-    given = [*map(str, sets), *assignments]
-    if given:
-        raise ParameterError(f'{given[0]}: a run goes on as it began; leave it out with --resume')
-    run = open_run(out)
+    run, begun_with, settings = go_on(sets, assignments, GrmSettings, KIND, out)
     try:
-        begun_with, settings = run_of_document(run.config)
         return run, settings, load_data(begun_with, settings)
     except BaseException:
         run.close()

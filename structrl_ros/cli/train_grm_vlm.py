@@ -11,7 +11,10 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from structrl_ros.errors import ParameterError
+from structrl_ros.cli.grm_runs import begin_run
+from structrl_ros.cli.grm_runs import go_on
+from structrl_ros.cli.grm_runs import read_settings
+from structrl_ros.cli.grm_runs import read_words
 
 if TYPE_CHECKING:
     from structrl_ros.training.grm_vlm_settings import VlmGrmSettings
@@ -44,12 +47,8 @@ def train_grm_vlm(
 
     Example: [bold]structrl train grm-vlm sets/tabletop --base models/Qwen3-VL-8B --out runs/vlm[/]
     """
-    from structrl_ros.cli.up import parse_assignments
-
-    sets = [Path(word) for word in words or () if ':=' not in word]
-    assignments = parse_assignments([word for word in words or () if ':=' in word])
     named = {'base': base, 'answer': answer, 'seed': '' if seed is None else str(seed)}
-    assignments |= {key: text for key, text in named.items() if text}
+    sets, assignments = read_words(words or (), named)
     console = Console(soft_wrap=True)
     run, chosen, settings = (_go_on if resume else _begin)(sets, assignments, out)
     try:
@@ -62,41 +61,22 @@ def _begin(
     sets: Sequence[Path], assignments: Mapping[str, str], out: Path | None
 ) -> tuple[RunDirectory, Sequence[Path], VlmGrmSettings]:
     """Return a new run, in a directory of its own."""
-    from structrl_ros.cli.up import new_run_directory
-    from structrl_ros.training.grm_run import run_document
     from structrl_ros.training.grm_vlm_run import KIND
     from structrl_ros.training.grm_vlm_settings import VlmGrmSettings
-    from structrl_ros.training.run_directory import create_run
-    from structrl_ros.training.settings_document import make_settings
 
-    if not sets:
-        raise ParameterError('no set to train on; structrl data counterfactual makes one')
-    settings = make_settings(VlmGrmSettings, {}, assignments)
+    settings = read_settings(sets, assignments, VlmGrmSettings)
     settings.vlm_config()
-    document = run_document(sets, settings, KIND)
-    return create_run(new_run_directory(out), document), sets, settings
+    return begin_run(sets, settings, KIND, out), sets, settings
 
 
 def _go_on(
     sets: Sequence[Path], assignments: Mapping[str, str], out: Path | None
 ) -> tuple[RunDirectory, Sequence[Path], VlmGrmSettings]:
     """Return the run in the directory that is named, as it was left."""
-    from structrl_ros.training.grm_run import run_of_kind
     from structrl_ros.training.grm_vlm_run import KIND
     from structrl_ros.training.grm_vlm_settings import VlmGrmSettings
-    from structrl_ros.training.run_directory import open_run
 
-    if out is None:
-        raise ParameterError('--resume needs --out: the run to go on with')
-    given = [*map(str, sets), *assignments]
-    if given:
-        raise ParameterError(f'{given[0]}: a run goes on as it began; leave it out with --resume')
-    run = open_run(out)
-    try:
-        return run, *run_of_kind(run.config, VlmGrmSettings, KIND)
-    except BaseException:
-        run.close()
-        raise
+    return go_on(sets, assignments, VlmGrmSettings, KIND, out)
 
 
 def _carry_out(
@@ -106,12 +86,12 @@ def _carry_out(
 
     from structrl_ros.cli.training_display import TrainingDisplay
     from structrl_ros.training.grm_data import load_data
-    from structrl_ros.training.grm_vlm_run import BEST
+    from structrl_ros.training.grm_run import BEST
     from structrl_ros.training.grm_vlm_run import VlmGrmRun
     from structrl_ros.training.grm_vlm_trainer import VlmGrmTrainer
 
     torch.set_num_threads(1)
-    data = load_data(sets, settings.data_settings())
+    data = load_data(sets, settings)
     counts = ', '.join(f'{len(found)} {use}' for use, found in data.episodes.items())
     console.print(f'[bold]structrl train grm-vlm[/] [dim]{run.path}[/]\nepisodes: {counts}')
     display = TrainingDisplay(console, 'update', settings.updates)

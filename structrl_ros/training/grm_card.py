@@ -8,13 +8,18 @@ from collections.abc import Sequence
 
 from structrl_ros.training.grm_episodes import GrmEpisode
 from structrl_ros.training.grm_measurement import FamilyScore
-from structrl_ros.training.grm_settings import GrmSettings
+from structrl_ros.training.grm_settings import CurriculumSettings
 
-TITLE = 'Small GRM of Robo-Dopamine 2.0: signed hops of pairs of pictures'
+#: Titles of cards by trainer.
+TITLES = {
+    'grm': 'Small GRM of Robo-Dopamine 2.0: signed hops of pairs of pictures',
+    'grm-vlm': 'GRM of Robo-Dopamine 2.0 on a vision-language model',
+}
 
 
 def grm_card(
-    settings: GrmSettings,
+    trainer: str,
+    settings: CurriculumSettings,
     data: Mapping[str, Sequence[GrmEpisode]],
     *,
     progress: str,
@@ -23,6 +28,7 @@ def grm_card(
     """Return Markdown with a YAML head that programs read.
 
     Args:
+        trainer: A key of `TITLES`.
         settings: All of them.
         data: Episodes by what they were for: training, validation, test.
         progress: Which update these are the weights of.
@@ -30,14 +36,14 @@ def grm_card(
     """
     counts = {use: len(episodes) for use, episodes in data.items()}
     instructions = sorted({e.instruction for found in data.values() for e in found})
-    head = ['---', 'trained_by: structrl train grm', f'seed: {settings.seed}']
+    head = ['---', f'trained_by: structrl train {trainer}', f'seed: {settings.seed}']
     head += [f'{use}_episodes: {count}' for use, count in counts.items()]
     if scores is None:
         measured = ['Not measured on test episodes: the run has not ended.']
     else:
         head += [f'test_mse: {scores["all"].mse:.1f}']
         measured = [*_rows(scores)]
-    lines = [*head, '---', '', f'# {TITLE}', '', progress, '']
+    lines = [*head, '---', '', f'# {TITLES[trainer]}', '', progress, '']
     lines += ['## Data', '', *_data_rows(data), '', 'Instructions it has seen:', '']
     lines += [f'- {instruction}' for instruction in instructions]
     lines += ['', '## Test pairs', '', *measured, '', '## Settings', '']

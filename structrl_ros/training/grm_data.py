@@ -15,7 +15,7 @@ from structrl_ros.training.grm_pairs import PairTable
 from structrl_ros.training.grm_pairs import make_pairs
 from structrl_ros.training.grm_pairs import quotas
 from structrl_ros.training.grm_pairs import split_validation
-from structrl_ros.training.grm_settings import GrmSettings
+from structrl_ros.training.grm_settings import CurriculumSettings
 
 #: Seeds of what measures; the same for every run, so that runs are compared on the same pairs.
 _VALIDATION_SEED, _TEST_SEED = 1_000_001, 1_000_002
@@ -29,14 +29,14 @@ class GrmData:
     tables: Mapping[str, PairTable]
 
 
-def load_data(sets: Sequence[Path], settings: GrmSettings) -> GrmData:
+def load_data(sets: Sequence[Path], settings: CurriculumSettings) -> GrmData:
     """Return the data of a run.
 
     Raises:
         CheckpointError: If a set is missing or cut.
         ParameterError: If a split is empty, an episode comes twice, or pictures are too small.
     """
-    layout, view_px = settings.grm_config().layout, settings.view_px
+    layout, view_px = settings.strip_layout, settings.view_px
     known = load_episodes(sets, 'train', layout, view_px)
     test = load_episodes(sets, 'test', layout, view_px)
     training, validation = split_validation(known, settings.validation_share)
@@ -53,7 +53,7 @@ def load_data(sets: Sequence[Path], settings: GrmSettings) -> GrmData:
     return GrmData(episodes, tables)
 
 
-def _validation_quotas(settings: GrmSettings) -> Mapping[Family, float]:
+def _validation_quotas(settings: CurriculumSettings) -> Mapping[Family, float]:
     """Return equal shares of the families that are trained on: no OOD pair chooses without it."""
     given = [family for family, share in quotas(settings.ood).items() if share > 0.0]
     return {family: 1.0 / len(given) for family in given}

@@ -26,7 +26,7 @@ from structrl_ros.training.counterfactual_set import read_manifest
 from structrl_ros.training.grm_card import grm_card
 from structrl_ros.training.grm_episodes import GrmEpisode
 from structrl_ros.training.grm_measurement import FamilyScore
-from structrl_ros.training.grm_settings import GrmSettings
+from structrl_ros.training.grm_settings import CurriculumSettings
 from structrl_ros.training.metrics_log import MetricsLog
 from structrl_ros.training.run_directory import CHECKPOINT
 from structrl_ros.training.run_directory import TRAINER
@@ -41,13 +41,15 @@ GRM = 'grm'
 BEST = 'best'
 
 
-class GrmRun:
-    """A run directory, and the data that its cards tell of."""
+class PairRun:
+    """A run directory that is held, and the data that its cards tell of."""
+
+    kind = KIND
 
     def __init__(
         self,
         directory: RunDirectory,
-        settings: GrmSettings,
+        settings: CurriculumSettings,
         data: Mapping[str, Sequence[GrmEpisode]],
     ) -> None:
         """Keep a run in a directory that is held."""
@@ -70,15 +72,22 @@ class GrmRun:
         """Return the log, with the lines up to update `done`."""
         return MetricsLog(self._directory.path, 'update', after=done or None)
 
+    def card(self, progress: str, scores: Mapping[str, FamilyScore] | None = None) -> str:
+        """Return the card of weights, see `grm_card`."""
+        return grm_card(self.kind, self._settings, self._data, progress=progress, scores=scores)
+
+
+class GrmRun(PairRun):
+    """A run of the small GRM."""
+
     def save(self, network: GrmNetwork, state: TrainerState, progress: str) -> None:
         """Put a new checkpoint in the place of the old one.
 
         Raises:
             CheckpointError: If it cannot be written; the old one stays.
         """
-        card = grm_card(self._settings, self._data, progress=progress)
         with whole_folder(self._directory.path / CHECKPOINT) as folder:
-            save_grm(folder / GRM, network, card)
+            save_grm(folder / GRM, network, self.card(progress))
             save_tensors(folder / TRAINER, state.tensors, state.numbers)
 
     def save_best(
@@ -89,12 +98,11 @@ class GrmRun:
         Raises:
             CheckpointError: If they cannot be written; the old ones stay.
         """
-        card = grm_card(self._settings, self._data, progress=progress, scores=scores)
-        save_grm(self._directory.path / BEST, network, card)
+        save_grm(self._directory.path / BEST, network, self.card(progress, scores))
 
 
 def run_document(sets: Sequence[Path], settings: BaseModel, kind: str = KIND) -> JsonObject:
-    """Return what `run_of_document` takes back, as plain JSON.
+    """Return what `run_of_kind` takes back, as plain JSON.
 
     Args:
         sets: What is trained on.
@@ -109,16 +117,6 @@ def run_document(sets: Sequence[Path], settings: BaseModel, kind: str = KIND) ->
         'sets': [{'folder': str(folder.resolve()), 'digest': _digest(folder)} for folder in sets],
         'settings': settings.model_dump(mode='json'),
     }
-
-
-def run_of_document(document: JsonObject) -> tuple[list[Path], GrmSettings]:
-    """Return sets and settings of a run of the small GRM that goes on.
-
-    Raises:
-        CheckpointError: See `run_of_kind`.
-        ParameterError: See `run_of_kind`.
-    """
-    return run_of_kind(document, GrmSettings, KIND)
 
 
 def run_of_kind(

@@ -1,4 +1,7 @@
-"""Settings of `structrl train grm`: what may be set, its range, and the value that is used."""
+"""Settings of `structrl train grm`: what may be set, its range, and the value that is used.
+
+`CurriculumSettings` is what both sizes of the GRM share.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,14 @@ from pydantic import Field
 
 from structrl_ros.models.grm.config import GrmConfig
 from structrl_ros.progress.curriculum import REPLAY_SHARE
+from structrl_ros.progress.strip import Layout
 
 Control = Literal['E0', 'E1', 'E2', 'E3', 'E4']
 LayoutName = Literal['panel', 'static']
 
 
-class GrmSettings(BaseModel):
-    """What a run of the GRM's trainer depends on, besides the sets."""
+class CurriculumSettings(BaseModel):
+    """What a run over pairs depends on, whatever network learns from them."""
 
     model_config = ConfigDict(frozen=True, extra='forbid', allow_inf_nan=False)
 
@@ -34,8 +38,6 @@ class GrmSettings(BaseModel):
     warmup_share: float = Field(0.05, ge=0, lt=1, description='Share of updates that warm up.')
     weight_decay: float = Field(0.05, ge=0, description='Of AdamW.')
     gradient_clip: float = Field(1.0, gt=0, description='Largest norm of a gradient.')
-    shift_px: int = Field(2, ge=0, description='Largest random shift of an image, pixels.')
-    brightness: float = Field(0.1, ge=0, lt=1, description='Largest random gain of an image.')
     drop_wrists: float = Field(0.25, ge=0, le=1, description='Queries without wrist views.')
     drop_panels: float = Field(0.15, ge=0, le=1, description='Queries without panels.')
     validation_share: float = Field(
@@ -43,20 +45,11 @@ class GrmSettings(BaseModel):
     )
     held_out_pairs: int = Field(720, ge=9, description='Pairs of a measurement, all families.')
     checkpoint_every: int = Field(125, ge=1, description='Updates between two checkpoints.')
-    device: str = Field('cpu', description="Where the network is: 'cpu', 'cuda:0', ...")
-    precision: Literal['auto', 'float32', 'bfloat16'] = Field(
-        'auto', description='Of autocast; auto is bfloat16 on a GPU and float32 elsewhere.'
-    )
     view_px: int = Field(64, ge=16, description='Side of a view, pixels, a multiple of 16.')
     cell_px: int = Field(24, ge=16, description="Side of a panel's cell, pixels.")
     grid: int = Field(3, ge=1, description='Cells along a side of a panel.')
     pre_panels: int = Field(1, ge=0, description='K, panels before the pair.')
     between_panels: int = Field(1, ge=0, description='L, panels between the endpoints.')
-    pooled_panels: int = Field(0, ge=0, le=1, description='Whether the head reads the windows.')
-    width: int = Field(128, ge=8, description='Of a token.')
-    layers: int = Field(2, ge=1, description='Of the transformer.')
-    heads: int = Field(4, ge=1, description='Of its attention.')
-    channels: int = Field(16, ge=8, description='Of the first convolution, a multiple of 8.')
 
     @property
     def updates(self) -> int:
@@ -68,19 +61,51 @@ class GrmSettings(BaseModel):
         """Gradient steps of a stage; the last one may have fewer pairs."""
         return -(-self.stage_samples // self.batch)
 
+    @property
+    def panels(self) -> tuple[int, int]:
+        """Panels before the pair and between its endpoints, none in the static layout."""
+        return (0, 0) if self.layout == 'static' else (self.pre_panels, self.between_panels)
+
+    @property
+    def strip_layout(self) -> Layout:
+        """Panels of the queries."""
+        pre_panels, between_panels = self.panels
+        return Layout(
+            pre_panels=pre_panels,
+            between_panels=between_panels,
+            grid=self.grid,
+            cell_px=self.cell_px,
+        )
+
+
+class GrmSettings(CurriculumSettings):
+    """What a run of the small GRM's trainer depends on, besides the sets."""
+
+    shift_px: int = Field(2, ge=0, description='Largest random shift of an image, pixels.')
+    brightness: float = Field(0.1, ge=0, lt=1, description='Largest random gain of an image.')
+    device: str = Field('cpu', description="Where the network is: 'cpu', 'cuda:0', ...")
+    precision: Literal['auto', 'float32', 'bfloat16'] = Field(
+        'auto', description='Of autocast; auto is bfloat16 on a GPU and float32 elsewhere.'
+    )
+    pooled_panels: int = Field(0, ge=0, le=1, description='Whether the head reads the windows.')
+    width: int = Field(128, ge=8, description='Of a token.')
+    layers: int = Field(2, ge=1, description='Of the transformer.')
+    heads: int = Field(4, ge=1, description='Of its attention.')
+    channels: int = Field(16, ge=8, description='Of the first convolution, a multiple of 8.')
+
     def grm_config(self) -> GrmConfig:
         """Return the architecture.
 
         Raises:
             ParameterError: If its numbers do not go together.
         """
-        is_static = self.layout == 'static'
+        pre_panels, between_panels = self.panels
         return GrmConfig(
             view_px=self.view_px,
             cell_px=self.cell_px,
             grid=self.grid,
-            pre_panels=0 if is_static else self.pre_panels,
-            between_panels=0 if is_static else self.between_panels,
+            pre_panels=pre_panels,
+            between_panels=between_panels,
             pooled_panels=self.pooled_panels,
             width=self.width,
             layers=self.layers,

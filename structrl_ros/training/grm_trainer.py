@@ -1,14 +1,8 @@
-"""Training of the small GRM: the Signed-Hop Curriculum (Robo-Dopamine 2.0, Eq. 9 to 11).
-
-What is drawn depends on the seed and the number of the update alone, so a run that was killed
-goes on from its checkpoint to the numbers of one that never stopped.
-"""
+"""Training of the small GRM: the Signed-Hop Curriculum (Robo-Dopamine 2.0, Eq. 9 to 11)."""
 
 from __future__ import annotations
 
 import copy
-import math
-from collections.abc import Callable
 from collections.abc import Mapping
 
 import numpy as np
@@ -19,13 +13,11 @@ from structrl_ros.errors import ParameterError
 from structrl_ros.errors import TrainingError
 from structrl_ros.models.grm.distinct import make_distinct
 from structrl_ros.models.grm.network import GrmNetwork
-from structrl_ros.progress.curriculum import split_pools
-from structrl_ros.progress.curriculum import stages
-from structrl_ros.training.cpu_watch import CpuWatch
 from structrl_ros.training.descent import descend
 from structrl_ros.training.grm_augmentation import augment
 from structrl_ros.training.grm_augmentation import leave_out
-from structrl_ros.training.grm_measurement import FamilyScore
+from structrl_ros.training.grm_curriculum import CurriculumTrainer
+from structrl_ros.training.grm_curriculum import Report
 from structrl_ros.training.grm_measurement import answer_pairs
 from structrl_ros.training.grm_measurement import score_metrics
 from structrl_ros.training.grm_measurement import score_pairs
@@ -34,8 +26,6 @@ from structrl_ros.training.grm_run import GrmRun
 from structrl_ros.training.grm_settings import GrmSettings
 from structrl_ros.training.metrics_log import Metrics
 from structrl_ros.training.trainer_state import TrainerState
-
-Report = Callable[[int, Mapping[str, float | None]], None]
 
 
 def fresh_network(settings: GrmSettings) -> GrmNetwork:
@@ -54,8 +44,10 @@ def fresh_network(settings: GrmSettings) -> GrmNetwork:
         raise ParameterError(f'device {settings.device!r}: {reason}') from None
 
 
-class GrmTrainer:
-    """Updates of one run; `run` does those that are not done yet."""
+class GrmTrainer(CurriculumTrainer):
+    """Updates of one run of the small GRM."""
+
+    network: GrmNetwork
 
     def __init__(
         self,
@@ -77,68 +69,19 @@ class GrmTrainer:
             ParameterError: If the architecture or a pool of pairs does not allow it.
             CheckpointError: If the checkpoint is of another architecture.
         """
-        self.settings, self.tables, self.metrics = settings, tables, list[Metrics]()
-        self.scores: dict[str, FamilyScore] = {}
-        self._run, self._report = run, report
+        super().__init__(settings, tables['training'].pairs, run, report)
+        self.settings, self.tables = settings, tables
+        self._run = run
         self.network = fresh_network(settings)
         self.best = copy.deepcopy(self.network)
-        self._best_update, self._best_mse = 0, math.inf
         self._optimiser = torch.optim.AdamW(
             self.network.parameters(), settings.learning_rate, weight_decay=settings.weight_decay
         )
-        pools = split_pools(tables['training'].pairs)
-        rng = np.random.default_rng([settings.seed, 1])
-        self._stages = stages(
-            settings.control, pools, settings.stage_samples, rng, settings.replay_share
-        )
-        self._done = 0
         if run is not None and run.has_checkpoint:
             self._restore(run.load_state())
 
-    def run(self) -> None:
-        """Train to the end, and measure the best weights on the test pairs.
-
-        Raises:
-            TrainingError: If a loss or gradient is not finite.
-            CheckpointError: If a checkpoint cannot be saved; the old one stays.
-        """
-        log = None if self._run is None else self._run.open_log(self._done)
-        try:
-            while self._done < self.settings.updates:
-                metrics = self._advance()
-                self.metrics.append(metrics)
-                if log is not None:
-                    log.write(self._done, metrics)
-                self._save()
-                if self._report is not None:
-                    self._report(self._done, metrics)
-        finally:
-            if log is not None:
-                log.close()
-
-    def _advance(self) -> Metrics:
-        """Run the updates up to the next checkpoint, and measure."""
-        every, updates, watch = self.settings.checkpoint_every, self.settings.updates, CpuWatch()
-        count = min(every - self._done % every, updates - self._done)
-        losses = []
-        self.network.train()
-        with watch.part('update'):
-            for _ in range(count):
-                losses.append(self._update())
-                self._done += 1
-        metrics: Metrics = {
-            'grm/loss': math.fsum(losses) / count,
-            'grm/stage': float(1 + (self._done > self.settings.stage_updates)),
-        }
-        with watch.part('measurement'):
-            metrics |= self._measure()
-        return metrics | watch.seconds()
-
     def _update(self) -> float:
-        settings = self.settings
-        stage, number = divmod(self._done, settings.stage_updates)
-        table = self.tables['training']
-        chosen = self._stages[stage][number * settings.batch : (number + 1) * settings.batch]
+        settings, table, chosen = self.settings, self.tables['training'], self._chosen()
         inputs = make_distinct(self.network.config, *table.batch(chosen.tolist()))
         rng = np.random.default_rng([settings.seed, 2, self._done])
         inputs = augment(inputs, rng, shift_px=settings.shift_px, brightness=settings.brightness)
@@ -147,7 +90,7 @@ class GrmTrainer:
         ).to(settings.device)
         truth = torch.from_numpy(table.labels[chosen]).float().to(settings.device)
         for group in self._optimiser.param_groups:
-            group['lr'] = self._rate()
+            group['lr'] = settings.learning_rate * self._rate_share()
         kind = torch.device(settings.device).type
         is_low = settings.precision == 'bfloat16' or (settings.precision, kind) == ('auto', 'cuda')
         with torch.autocast(kind, torch.bfloat16, enabled=is_low):
@@ -165,25 +108,14 @@ class GrmTrainer:
         )
         return float(loss.detach())
 
-    def _rate(self) -> float:
-        """Return the learning rate of the next update: up in a line, down in a half cosine."""
-        settings = self.settings
-        warmup = settings.warmup_share * settings.updates
-        if self._done < warmup:
-            return settings.learning_rate * (self._done + 1) / (warmup + 1)
-        share = (self._done - warmup) / max(settings.updates - warmup, 1.0)
-        return settings.learning_rate * 0.5 * (1.0 + math.cos(math.pi * share))
-
     def _measure(self) -> Metrics:
         metrics: Metrics = {}
-        validation = self.tables.get('validation')
-        mse = -float(self._done)  # without validation, later is better
+        validation, mse = self.tables.get('validation'), None
         if validation is not None:
             scores = score_pairs(answer_pairs(self.network, validation), validation)
             metrics |= score_metrics('validation', scores)
             mse = scores['all'].mse
-        if mse < self._best_mse:
-            self._best_update, self._best_mse = self._done, mse
+        if self._is_best(mse):
             self.best.load_state_dict(self.network.state_dict())
         if self._done == self.settings.updates:
             test = self.tables['test']

@@ -14,7 +14,7 @@ from structrl_ros.training.grm_measurement import FamilyScore
 from structrl_ros.training.grm_measurement import score_pairs
 
 if TYPE_CHECKING:
-    from structrl_ros.training.grm_vlm_trainer import PairSource
+    from structrl_ros.training.grm_curriculum import PairSource
 
 
 def score_answered(

@@ -1,16 +1,9 @@
-"""Training of a GRM on a vision-language model: the Signed-Hop Curriculum over its adapters.
-
-What is drawn depends on the seed and the number of the update alone, so a run that was killed
-goes on from its checkpoint to the numbers of one that never stopped.
-"""
+"""Training of a GRM on a vision-language model: the Signed-Hop Curriculum over its adapters."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from collections.abc import Mapping
-from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -22,14 +15,11 @@ from structrl_ros.errors import TrainingError
 from structrl_ros.models.grm.vlm_inputs import VlmInput
 from structrl_ros.models.grm.vlm_inputs import make_vlm_input
 from structrl_ros.models.grm.vlm_network import VlmGrmNetwork
-from structrl_ros.progress.context import Query
-from structrl_ros.progress.curriculum import split_pools
-from structrl_ros.progress.curriculum import stages
 from structrl_ros.progress.hop import LABEL_SCALE
-from structrl_ros.progress.pairs import Pair
 from structrl_ros.progress.score_text import write_score
-from structrl_ros.training.cpu_watch import CpuWatch
-from structrl_ros.training.grm_measurement import FamilyScore
+from structrl_ros.training.grm_curriculum import CurriculumTrainer
+from structrl_ros.training.grm_curriculum import PairSource
+from structrl_ros.training.grm_curriculum import Report
 from structrl_ros.training.grm_measurement import score_metrics
 from structrl_ros.training.grm_vlm_augmentation import leave_out
 from structrl_ros.training.grm_vlm_measurement import score_answered
@@ -37,26 +27,12 @@ from structrl_ros.training.grm_vlm_run import VlmGrmRun
 from structrl_ros.training.grm_vlm_settings import VlmGrmSettings
 from structrl_ros.training.metrics_log import Metrics
 from structrl_ros.training.trainer_state import TrainerState
-from structrl_ros.types import Float64
-
-Report = Callable[[int, Mapping[str, float | None]], None]
 
 
-class PairSource(Protocol):
-    """Pairs as queries with labels; `grm_pairs.PairTable` is one."""
+class VlmGrmTrainer(CurriculumTrainer):
+    """Updates of one run of adapters."""
 
-    pairs: list[Pair]
-    labels: Float64
-
-    def __len__(self) -> int:
-        """Return the number of pairs."""
-
-    def batch(self, indices: Sequence[int]) -> tuple[list[Query], list[str]]:
-        """Return the queries and instructions of some pairs."""
-
-
-class VlmGrmTrainer:
-    """Updates of one run; `run` does those that are not done yet."""
+    network: VlmGrmNetwork
 
     def __init__(
         self,
@@ -78,9 +54,8 @@ class VlmGrmTrainer:
             ParameterError: If the settings or a pool of pairs do not allow it.
             CheckpointError: If the base cannot be had, or the checkpoint is of another one.
         """
-        self.settings, self.tables, self.metrics = settings, tables, list[Metrics]()
-        self.scores: dict[str, FamilyScore] = {}
-        self._run, self._report = run, report
+        super().__init__(settings, tables['training'].pairs, run, report)
+        self.settings, self.tables, self._run = settings, tables, run
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(settings.seed)
             self.network = VlmGrmNetwork(
@@ -89,64 +64,13 @@ class VlmGrmTrainer:
         if settings.gradient_checkpointing:
             self.network.save_memory()
         self._best = self._copy()
-        self._best_update, self._best_mse = 0, math.inf
         self._optimiser = torch.optim.AdamW(self._groups(), weight_decay=settings.weight_decay)
-        rng = np.random.default_rng([settings.seed, 1])
-        self._stages = stages(
-            settings.control,
-            split_pools(tables['training'].pairs),
-            settings.stage_samples,
-            rng,
-            settings.replay_share,
-        )
-        self._done = 0
         if run is not None and run.has_checkpoint:
             self._restore(run.load_state())
 
-    def run(self) -> None:
-        """Train to the end, and measure the best adapters on the test pairs.
-
-        Raises:
-            TrainingError: If a loss or gradient is not finite.
-            CheckpointError: If a checkpoint cannot be saved; the old one stays.
-        """
-        log = None if self._run is None else self._run.open_log(self._done)
-        try:
-            while self._done < self.settings.updates:
-                metrics = self._advance()
-                self.metrics.append(metrics)
-                if log is not None:
-                    log.write(self._done, metrics)
-                self._save()
-                if self._report is not None:
-                    self._report(self._done, metrics)
-        finally:
-            if log is not None:
-                log.close()
-
-    def _advance(self) -> Metrics:
-        """Run the updates up to the next checkpoint, and measure."""
-        every, updates, watch = self.settings.checkpoint_every, self.settings.updates, CpuWatch()
-        count = min(every - self._done % every, updates - self._done)
-        losses = []
-        self.network.train()
-        with watch.part('update'):
-            for _ in range(count):
-                losses.append(self._update())
-                self._done += 1
-        metrics: Metrics = {
-            'grm/loss': math.fsum(losses) / count,
-            'grm/stage': float(1 + (self._done > self.settings.stage_updates)),
-        }
-        with watch.part('measurement'):
-            metrics |= self._measure()
-        return metrics | watch.seconds()
-
     def _update(self) -> float:
         """Do one gradient step in parts of `rows` pairs, and return the mean loss of its pairs."""
-        settings = self.settings
-        stage, number = divmod(self._done, settings.stage_updates)
-        chosen = self._stages[stage][number * settings.batch : (number + 1) * settings.batch]
+        settings, chosen = self.settings, self._chosen()
         share = self._rate_share()
         for group in self._optimiser.param_groups:
             group['lr'] = group['peak'] * share
@@ -200,18 +124,9 @@ class VlmGrmTrainer:
             groups.append({'params': head, 'peak': self.settings.head_learning_rate})
         return groups
 
-    def _rate_share(self) -> float:
-        """Return the share of its peak of the next update's rate: a line up, a cosine down."""
-        settings = self.settings
-        warmup = settings.warmup_share * settings.updates
-        if self._done < warmup:
-            return (self._done + 1) / (warmup + 1)
-        share = (self._done - warmup) / max(settings.updates - warmup, 1.0)
-        return 0.5 * (1.0 + math.cos(math.pi * share))
-
     def _measure(self) -> Metrics:
         metrics: Metrics = {}
-        mse = -float(self._done)  # without validation, later is better
+        mse = None
         if 'validation' in self.tables:
             scores, unread = score_answered(
                 self.network, self.tables['validation'], self.settings.rows
@@ -219,8 +134,8 @@ class VlmGrmTrainer:
             metrics |= score_metrics('validation', scores)
             metrics['validation/unread'] = unread
             mse = scores['all'].mse if scores else math.inf
-        if mse < self._best_mse or not self._best_update:
-            self._best_update, self._best_mse, self._best = self._done, mse, self._copy()
+        if self._is_best(mse):
+            self._best = self._copy()
         if self._done == self.settings.updates and 'test' in self.tables:
             newest = self._copy()
             self.network.fill_trained(self._best)

@@ -46,7 +46,7 @@ def trained(place, family, answer, **changes):
         **{'view_px': 16, 'cell_px': 16, 'grid': 2, 'device': 'cpu'},
     }
     settings = VlmGrmSettings(base=str(place / family), answer=answer, **{**fields, **changes})
-    table = load_data([place / 'set'], settings.data_settings()).tables['training']
+    table = load_data([place / 'set'], settings).tables['training']
     trainer = VlmGrmTrainer(settings, {'training': table})
     trainer.run()
     return trainer, table
