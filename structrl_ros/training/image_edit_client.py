@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 from structrl_ros.errors import ParameterError
 from structrl_ros.errors import StructRLError
+from structrl_ros.models.vlm.endpoint import Endpoint
+from structrl_ros.models.vlm.endpoint import Reply
+from structrl_ros.models.vlm.endpoint import TransientError
+from structrl_ros.models.vlm.endpoint import check_address
+from structrl_ros.models.vlm.endpoint import one_line
+from structrl_ros.models.vlm.endpoint import wait_of
 from structrl_ros.training.image_edit_picture import ImageAnswerError
 from structrl_ros.training.image_edit_picture import png_of
 from structrl_ros.training.image_edit_picture import read_answer
@@ -26,10 +29,8 @@ from structrl_ros.types import UInt8
 
 _MAX_BYTES = 64_000_000
 _MAX_WAIT_S = 120.0
-_RETRIED_STATUS = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
 #: Key, address or model is wrong: no other request can fare better.
 _HOPELESS_STATUS = frozenset({401, 402, 403, 404, 405})
-_QUOTED = 200
 _OWN_FIELDS = frozenset({'model', 'prompt', 'size', 'n', 'image', 'image[]'})
 
 
@@ -71,15 +72,7 @@ class EditorSettings:
 
     def __post_init__(self) -> None:
         """Refuse what is no address, and limits that are none."""
-        parts = urlsplit(self.base_url)
-        if parts.scheme not in {'http', 'https'} or not parts.netloc:
-            raise ParameterError(
-                f'base_url is {self.base_url!r}; allowed: http(s)://HOST[:PORT]/v1'
-            )
-        if parts.username or parts.password:
-            raise ParameterError('base_url holds a user or password; give the key by key_variable')
-        if not self.model:
-            raise ParameterError('model is empty; allowed: the name of a model on the server')
+        check_address(self.base_url, self.model)
         if not self.timeout_s > 0 or not self.backoff_s >= 0 or self.retries < 0:
             raise ParameterError(
                 f'timeout_s {self.timeout_s:g}, backoff_s {self.backoff_s:g}, retries '
@@ -140,17 +133,15 @@ class ImageEditor:
         Raises:
             ParameterError: If httpx is not installed.
         """
-        try:
-            import httpx
-        except ImportError:
-            raise ParameterError(
-                'image editors need httpx; install it with: pip install httpx'
-            ) from None
-        self._errors = httpx.HTTPError
-        self._timeouts = httpx.TimeoutException
         self.settings = settings
         self._before_try, self._sleep = before_try, sleep
-        self._client = httpx.Client(timeout=settings.timeout_s)
+        self._endpoint = Endpoint(
+            settings.base_url,
+            'images/edits',
+            key_variable=settings.key_variable,
+            timeout_s=settings.timeout_s,
+            max_bytes=_MAX_BYTES,
+        )
 
     def identifier(self, request: EditRequest) -> str:
         """Return a name of all that is asked, 64 hex digits; a server may move."""
@@ -179,16 +170,16 @@ class ImageEditor:
             self._before_try()
             try:
                 return self._try(request, files, name)
-            except _TransientError as error:
+            except TransientError as error:
                 last = error
             if attempt + 1 < tries:
-                self._sleep(self._wait_s(attempt, last.wait_s))
+                self._sleep(wait_of(attempt, self.settings.backoff_s, last.wait_s, _MAX_WAIT_S))
         kind = EditorUnavailableError if last.is_of_server else ImageEditError
         raise kind(f'{self._where()}: {last} ({tries} tries)')
 
     def close(self) -> None:
         """Close the connections; a second call does nothing."""
-        self._client.close()
+        self._endpoint.close()
 
     def _form(self, request: EditRequest) -> dict[str, str]:
         height, width = request.pictures[-1].shape[:2]
@@ -199,79 +190,25 @@ class ImageEditor:
             form[self.settings.seed_field] = str(request.seed)
         return form
 
-    def _wait_s(self, attempt: int, wished_s: float) -> float:
-        """Return the wait before the next try: doubling, with jitter, or what the server wants."""
-        doubled = self.settings.backoff_s * 2**attempt * random.uniform(0.8, 1.2)
-        return min(max(doubled, wished_s), _MAX_WAIT_S)
-
     def _try(self, request: EditRequest, files: list[Any], name: str) -> EditAnswer:
-        variable = self.settings.key_variable
-        key = os.environ.get(variable, '') if variable else ''
-        headers = {'X-Client-Request-Id': name}
-        if key:
-            headers['Authorization'] = f'Bearer {key}'
-        url = f'{self.settings.base_url.rstrip("/")}/images/edits'
-        form = self._form(request)
-        try:
-            with self._client.stream(
-                'POST', url, data=form, files=files, headers=headers
-            ) as response:
-                content = self._read(response)
-        except self._timeouts:
-            raise _TransientError(f'no answer within {self.settings.timeout_s:g} s') from None
-        except self._errors as error:
-            raise _TransientError(f'{type(error).__name__}: {_line(str(error), key)}') from None
-        status = response.status_code
-        if status != 200:
-            said = f'HTTP {status}: {_line(content.decode("utf-8", "replace"), key)}'
-            if status in _RETRIED_STATUS:
-                raise _TransientError(said, _seconds(response.headers.get('retry-after', '')))
-            hopeless = status in _HOPELESS_STATUS
-            raise (EditorRefusedError if hopeless else ImageEditError)(f'{self._where()}: {said}')
-        return self._answer(request, content, key, response.headers.get('x-request-id', ''))
+        reply = self._endpoint.post(
+            {'X-Client-Request-Id': name}, data=self._form(request), files=files
+        )
+        if reply.status != 200:
+            kind = EditorRefusedError if reply.status in _HOPELESS_STATUS else ImageEditError
+            raise kind(f'{self._where()}: HTTP {reply.status}: {reply.said}')
+        return self._answer(request, reply)
 
-    def _read(self, response: Any) -> bytes:
-        """Read the answer, at most 64 MB of it and within the time of one try."""
-        deadline = time.monotonic() + self.settings.timeout_s
-        content = bytearray()
-        for piece in response.iter_bytes():
-            content += piece
-            if len(content) > _MAX_BYTES:
-                raise _TransientError(f'the answer is longer than {_MAX_BYTES} bytes')
-            if time.monotonic() > deadline:
-                raise _TransientError(f'no whole answer within {self.settings.timeout_s:g} s')
-        return bytes(content)
-
-    def _answer(self, request: EditRequest, content: bytes, key: str, name: str) -> EditAnswer:
+    def _answer(self, request: EditRequest, reply: Reply) -> EditAnswer:
+        key, name = reply.key, reply.headers.get('x-request-id', '')
         try:
-            image, usage = read_answer(content, request.pictures[-1].shape[:2])
+            image, usage = read_answer(reply.content, request.pictures[-1].shape[:2])
         except ImageAnswerError as error:
-            line = _line(str(error), key)
+            line = one_line(str(error), key)
             if error.may_be_mended:
-                raise _TransientError(line, is_of_server=False) from None
+                raise TransientError(line, is_of_server=False) from None
             raise ImageEditError(f'{self._where()}: {line}') from None
-        return EditAnswer(image, _line(name, key) if name else '', usage)
+        return EditAnswer(image, one_line(name, key) if name else '', usage)
 
     def _where(self) -> str:
         return f'image editor {self.settings.model} at {self.settings.base_url}'
-
-
-class _TransientError(Exception):
-    """A failure that another try may mend."""
-
-    def __init__(self, message: str, wait_s: float = 0.0, *, is_of_server: bool = True) -> None:
-        super().__init__(message)
-        self.wait_s, self.is_of_server = wait_s, is_of_server
-
-
-def _line(text: str, key: str) -> str:
-    """Return the start of a text on one line, without the key if the server echoes it."""
-    line = ' '.join(text.split())
-    if key:
-        line = line.replace(key, '***')
-    return ''.join(c if c.isprintable() else '?' for c in line[:_QUOTED]) or 'nothing'
-
-
-def _seconds(text: str) -> float:
-    """Return the seconds of a Retry-After header, 0 if it is a date or absent."""
-    return float(text) if text.isdecimal() else 0.0
