@@ -76,7 +76,8 @@ class Mention:
         """Return the phrase with another noun, without its qualifier."""
         number = '' if self.number is None else f' {self.number}'
         if self.part:
-            return f'{self.place} {self.part} of {noun}{number}'.strip()
+            owner = f' of {noun}{number}' if noun else ''
+            return f'{self.place} {self.part}{owner}'.strip()
         if self.relative:
             return f'{self.place} of {noun}{number}'
         return f'{self.place} {noun}{number}'.strip()

@@ -48,7 +48,7 @@ class Scene:
         """
         mention = parse_mention(phrase)
         noun = self._noun(mention, phrase) if self._known else mention.noun
-        rendered = mention.render(noun).removesuffix(' of ').strip()
+        rendered = mention.render(noun)
         if noun in THINGS_WITH_DRAWERS:
             rendered = rendered.replace(' layer of ', ' drawer of ')
         return f'{rendered} {mention.qualifier}' if qualified and mention.qualifier else rendered

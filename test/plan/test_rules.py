@@ -186,6 +186,11 @@ def test_drawer_that_the_cabinet_lacks_is_refused():
         _phrases('open the left drawer of the cabinet', VOCABULARY['goal/0'])
 
 
+@pytest.mark.parametrize('known', [('apple', 'bowl', 'drawer'), None])
+def test_a_drawer_of_nothing_is_a_drawer(known):
+    assert _phrases('open the drawer', known) == ['open drawer']
+
+
 def test_unknown_scene_takes_the_words_as_they_are():
     phrases = _phrases('put the red cup in the sink and close the lid', None)
     assert phrases == ['grasp red cup', 'place red cup in sink', 'close lid']
