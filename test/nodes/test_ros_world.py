@@ -257,8 +257,12 @@ class Ledger(Client):
     def meet(self):
         """Wait until trainer, tracker and recorder hear each other, and are heard here."""
         self.wait(lambda: self.recorded >= PAID, 'a recorder that hears all of them')
-        plans = self.subscriptions[topics.PLAN].get_publisher_count
-        self.wait(plans, 'the plans of the trainer')
+        for topic in (topics.PLAN, topics.EPISODE, topics.PREDICATES, topics.CHUNK_DONE):
+            self.wait(self.subscriptions[topic].get_publisher_count, topic)
+
+    def ends(self):
+        """Return the ends of episodes that were heard."""
+        return [value for value in list(self.heard) if isinstance(value, Episode) and value.ended]
 
     def scored(self, settings):
         kinds = (Episode, Plan, Predicates, ChunkDone)
@@ -315,6 +319,7 @@ def test_the_trainer_pays_what_the_live_tracker_pays_and_the_trace_scores(tmp_pa
         paid = source(rollouts)
         rewards = paid.rewards[rollouts.valid].tolist()
         ledger.wait(lambda: len(ledger.all(Reward)) >= len(rewards), 'the last reward')
+        ledger.wait(lambda: len(ledger.ends()) >= len(STARTS), 'the end of every episode')
     finally:
         ledger.close()
         ended = [end_node(node) for node in nodes]
@@ -323,8 +328,7 @@ def test_the_trainer_pays_what_the_live_tracker_pays_and_the_trace_scores(tmp_pa
     assert [reward.value for reward in ledger.all(Reward)] == rewards
     assert ledger.scored(settings) == rewards
     assert score(trace_document(rollouts, source)) == rewards
-    ends = [e for e in ledger.heard if isinstance(e, Episode) and e.ended]
-    assert sum(e.success for e in ends) == rollouts.success.sum()
+    assert sum(e.success for e in ledger.ends()) == rollouts.success.sum()
     recorded = BagReader(bag).topics
     for topic in (topics.ACTION_CHUNK, topics.CHUNK_DONE, topics.REWARD):
         assert recorded[f'/{topic}'].count == len(rewards), topic
