@@ -11,8 +11,9 @@ from __future__ import annotations
 
 #: A state that was waited for less than this had been lying there, seconds.
 SHORTEST_WAIT_S = 0.0001
-#: A wait longer than this, and than twice the usual one, is a pause, seconds.
-LONGEST_WAIT_S = 0.0016
+#: A wait longer than this, and than 1.5 times the usual one, is a pause, seconds: of a wait of
+#: 1.7 ms 0.7 may have gone by after the state came, and an answer is late from 1 ms on.
+LONGEST_WAIT_S = 0.0014
 #: An answer that took longer than this is not sent, seconds.
 LONGEST_ANSWER_S = 0.0007
 #: Pauses in a row after which a state is answered all the same: an arm stops after 20.
@@ -35,7 +36,7 @@ class Cadence:
         if wait_s < SHORTEST_WAIT_S:
             return self._skip()
         self._usual_s += _SHARE * (wait_s - self._usual_s)
-        is_pause = wait_s > max(LONGEST_WAIT_S, 2.0 * self._usual_s)
+        is_pause = wait_s > max(LONGEST_WAIT_S, 1.5 * self._usual_s)
         if is_pause and self._pauses < MOST_PAUSES:
             self._pauses += 1
             return self._skip()
