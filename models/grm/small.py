@@ -8,11 +8,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from structrl_ros.errors import ParameterError
 from structrl_ros.models.grm.checkpoint import load_grm
 from structrl_ros.models.grm.distinct import make_distinct
 from structrl_ros.models.grm.network import GrmNetwork
-from structrl_ros.progress.context import Query
+from structrl_ros.progress.context import only_queries
 from structrl_ros.progress.hop import LABEL_SCALE
 from structrl_ros.progress.strip import Layout
 from structrl_ros.types import Float64
@@ -46,10 +45,7 @@ class SmallGrm:
         Raises:
             ParameterError: If something else than queries of its layout comes.
         """
-        queries = [context for context in contexts if isinstance(context, Query)]
-        if len(queries) != len(contexts):
-            wrong = next(type(c).__name__ for c in contexts if not isinstance(c, Query))
-            raise ParameterError(f'context of type {wrong}; allowed: Query')
+        queries = only_queries(contexts)
         instructions = [self.instruction] * len(queries)
         inputs = make_distinct(self._network.config, queries, instructions)
         device = next(self._network.parameters()).device

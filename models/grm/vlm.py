@@ -13,6 +13,7 @@ from structrl_ros.models.grm.vlm_checkpoint import load_vlm_grm
 from structrl_ros.models.grm.vlm_inputs import make_vlm_input
 from structrl_ros.models.grm.vlm_network import VlmGrmNetwork
 from structrl_ros.progress.context import Query
+from structrl_ros.progress.context import only_queries
 from structrl_ros.progress.hop import LABEL_SCALE
 from structrl_ros.progress.score_text import ScoreTextError
 from structrl_ros.progress.score_text import parse_score
@@ -59,10 +60,7 @@ class VlmGrm:
         Raises:
             ParameterError: If something else than queries of its layout comes.
         """
-        queries = [context for context in contexts if isinstance(context, Query)]
-        if len(queries) != len(contexts):
-            wrong = next(type(c).__name__ for c in contexts if not isinstance(c, Query))
-            raise ParameterError(f'context of type {wrong}; allowed: Query')
+        queries = only_queries(contexts)
         answers = answer_queries(
             self._network, queries, [self.instruction] * len(queries), batch=self._batch
         )

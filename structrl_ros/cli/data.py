@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import track
 from rich.table import Table
 
+from structrl_ros.cli.counterfactual_sets import keep_records
+from structrl_ros.cli.counterfactual_sets import new_set
 from structrl_ros.cli.data_cycles import cycles
 from structrl_ros.cli.data_image_edit import image_edit
 from structrl_ros.cli.data_leap import leap
@@ -40,13 +41,9 @@ def counterfactual(
     Example: [bold]structrl data counterfactual sets/lunch --task pack_lunch --episodes 8[/]
     """
     from structrl_ros.training.counterfactual_run import make_episodes
-    from structrl_ros.training.counterfactual_set import write_manifest
 
-    if out.exists() and any(out.iterdir()):
-        raise ParameterError(f'{out}: not empty; allowed: a new or empty folder')
-    out.mkdir(parents=True, exist_ok=True)
+    new_set(out)
     console = Console(soft_wrap=True)
-    records = []
     total = len(task) * episodes
     made = make_episodes(
         out,
@@ -58,9 +55,7 @@ def counterfactual(
         test_share=test_share,
         on_failure=lambda line: console.print(f'left out: {line}', style='yellow'),
     )
-    for record in track(made, 'episodes', total=total, console=console):
-        records.append(record)
-        write_manifest(out, records)
+    records = keep_records(out, made, total, console)
     counts: dict[str, list[int]] = {}
     for record in records:
         for edit in record.edits:

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import track
 
-from structrl_ros.errors import ParameterError
+from structrl_ros.cli.counterfactual_sets import keep_records
+from structrl_ros.cli.counterfactual_sets import new_set
 
 
 def cycles(
@@ -30,14 +30,10 @@ def cycles(
 
     Example: [bold]structrl data cycles sets/cycles --episodes 40[/]
     """
-    from structrl_ros.training.counterfactual_set import write_manifest
     from structrl_ros.training.voc_cycles import make_cycles
 
-    if out.exists() and any(out.iterdir()):
-        raise ParameterError(f'{out}: not empty; allowed: a new or empty folder')
-    out.mkdir(parents=True, exist_ok=True)
+    new_set(out)
     console = Console(soft_wrap=True)
-    records = []
     made = make_cycles(
         out,
         range(first, first + episodes),
@@ -48,9 +44,7 @@ def cycles(
         test_share=test_share,
         on_failure=lambda line: console.print(f'left out: {line}', style='yellow'),
     )
-    for record in track(made, 'episodes', total=episodes, console=console):
-        records.append(record)
-        write_manifest(out, records)
+    records = keep_records(out, made, episodes, console)
     tests = sum(record.split == 'test' for record in records)
     edits = sum(len(record.edits) for record in records)
     console.print(

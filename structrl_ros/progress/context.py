@@ -242,6 +242,40 @@ class Rollout:
         return Query(Provenance.ROLLOUT, start, self.goal, pre, before, between, after, _SEAL)
 
 
+def online_queries(views: Sequence[Views], layout: Layout, goal: Views | None) -> list[Query]:
+    """Return what is asked of a whole rollout, one step after the other (Eq. 13).
+
+    Args:
+        views: Observations X_0 to X_T.
+        layout: Panels of the queries.
+        goal: X_G, or None.
+
+    Returns:
+        Forward, backward (with a goal) and incremental query of each of the steps 1 to T.
+    """
+    rollout = Rollout(layout, goal)
+    queries: list[Query] = []
+    for t, seen in enumerate(views):
+        rollout.observe(t, seen)
+        if t:
+            backward = [] if goal is None else [rollout.backward()]
+            queries += [rollout.forward(), *backward, rollout.incremental()]
+    return queries
+
+
+def only_queries(contexts: Sequence[object]) -> list[Query]:
+    """Return what a progress model is asked, if all of it are queries.
+
+    Raises:
+        ParameterError: If something else is among them.
+    """
+    queries = [context for context in contexts if isinstance(context, Query)]
+    if len(queries) != len(contexts):
+        wrong = next(type(c).__name__ for c in contexts if not isinstance(c, Query))
+        raise ParameterError(f'context of type {wrong}; allowed: Query')
+    return queries
+
+
 def _emptied(panels: Panels) -> Panels:
     images = np.full_like(panels.images, PADDING_LEVEL)
     return Panels(images, np.zeros_like(panels.filled))

@@ -11,8 +11,8 @@ import numpy as np
 
 from structrl_ros.errors import ParameterError
 from structrl_ros.ports import ProgressModel
-from structrl_ros.progress import context
 from structrl_ros.progress.context import Query
+from structrl_ros.progress.context import online_queries
 from structrl_ros.progress.fusion import Fusion
 from structrl_ros.progress.strip import Layout
 from structrl_ros.progress.views import Views
@@ -75,18 +75,17 @@ class GrmPotential:
         if asked is None:
             asked = self._models[info.instruction] = self._load(info.instruction)
         goal = self._goals.get(info.task)
-        seen = context.Rollout(asked.layout, goal)
-        queries: list[Query] = []
-        for t in range(length + 1):
-            pictures = {role: rollouts.images[role][episode, t] for role in self.roles}
-            seen.observe(t, make_views(pictures, asked.view_px))
-            if t:
-                queries += [seen.forward(), seen.incremental()]
-                queries += [] if goal is None else [seen.backward()]
+        views = [
+            make_views(
+                {role: rollouts.images[role][episode, t] for role in self.roles}, asked.view_px
+            )
+            for t in range(length + 1)
+        ]
+        queries = online_queries(views, asked.layout, goal)
         hops = _ask(asked.model, queries).reshape(length, -1)
         fusion = Fusion(has_goal=goal is not None)
         found = []
-        for forward, incremental, *backward in hops.tolist():
+        for forward, *backward, incremental in hops.tolist():
             fusion.step(forward, backward[0] if backward else 0.0, incremental)
             found.append(float(fusion.potential))
         return found

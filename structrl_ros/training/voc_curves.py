@@ -7,7 +7,6 @@ backward queries have no panels in either (Eq. 13).
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -17,13 +16,11 @@ import numpy as np
 from structrl_ros.evaluation.grm_scores import TrajectoryScore
 from structrl_ros.ports import ProgressModel
 from structrl_ros.progress.context import Query
-from structrl_ros.progress.context import Rollout
 from structrl_ros.progress.context import SourceEpisode
+from structrl_ros.progress.context import online_queries
 from structrl_ros.progress.fusion import fuse
 from structrl_ros.progress.rank_correlation import spearman
 from structrl_ros.progress.strip import Layout
-from structrl_ros.progress.strip import Panels
-from structrl_ros.progress.views import PADDING_LEVEL
 from structrl_ros.progress.voc import compute_voc
 from structrl_ros.training.voc_trajectories import VocTrajectory
 from structrl_ros.types import Float64
@@ -72,10 +69,13 @@ def trace(
         context: Whose history the panels show.
         hides_panels: Leave all panels empty: `static8` of a model that knows panels.
     """
-    make = online_queries if context == 'online' else reference_queries
-    queries = make(trajectory, layout)
+    if context == 'online':
+        views = [frame.views for frame in trajectory.shown]
+        queries = online_queries(views, layout, trajectory.source[-1].views)
+    else:
+        queries = reference_queries(trajectory, layout)
     if hides_panels:
-        queries = [without_panels(query) for query in queries]
+        queries = [query.without_panels() for query in queries]
     answers = [
         model.hops(queries[first : first + _BATCH]) for first in range(0, len(queries), _BATCH)
     ]
@@ -84,19 +84,8 @@ def trace(
     return Curve(hops, fused.potential, fused.negative_branch)
 
 
-def online_queries(trajectory: VocTrajectory, layout: Layout) -> list[Query]:
-    """Return forward, backward and incremental query of frames 1 to T - 1, in that order."""
-    rollout = Rollout(layout, trajectory.source[-1].views)
-    queries: list[Query] = []
-    for stamp_ns, frame in enumerate(trajectory.shown):
-        rollout.observe(stamp_ns, frame.views)
-        if stamp_ns:
-            queries += [rollout.forward(), rollout.backward(), rollout.incremental()]
-    return queries
-
-
 def reference_queries(trajectory: VocTrajectory, layout: Layout) -> list[Query]:
-    """Return the same queries with panels of the unedited source; the endpoints are as shown."""
+    """Return `online_queries` with panels of the unedited source; endpoints are as shown."""
     source, shown = SourceEpisode(trajectory.source, layout), trajectory.shown
     last = len(shown) - 1
     goal = trajectory.source[last]
@@ -107,17 +96,8 @@ def reference_queries(trajectory: VocTrajectory, layout: Layout) -> list[Query]:
                 query = source.expert_query(before, t)
             else:
                 query = source.reference_query(frame, shown[t])
-            queries.append(without_panels(query) if frame is goal else query)
+            queries.append(query.without_panels() if frame is goal else query)
     return queries
-
-
-def without_panels(query: Query) -> Query:
-    """Return the query with every cell of its panels empty."""
-    return dataclasses.replace(query, pre=_empty(query.pre), between=_empty(query.between))
-
-
-def _empty(panels: Panels) -> Panels:
-    return Panels(np.full_like(panels.images, PADDING_LEVEL), np.zeros_like(panels.filled))
 
 
 def score(trajectory: VocTrajectory, curve: Curve | None) -> TrajectoryScore:

@@ -15,11 +15,11 @@ from structrl_ros.errors import ParameterError
 from structrl_ros.evaluation.grm_scores import VocFamily
 from structrl_ros.ports import ProgressModel
 from structrl_ros.progress.context import Provenance
+from structrl_ros.progress.context import online_queries
 from structrl_ros.progress.strip import Layout
 from structrl_ros.training.counterfactual_set import EditRecord
 from structrl_ros.training.counterfactual_set import SourceRecord
 from structrl_ros.training.counterfactual_set import write_manifest
-from structrl_ros.training.voc_curves import online_queries
 from structrl_ros.training.voc_curves import reference_queries
 from structrl_ros.training.voc_curves import score
 from structrl_ros.training.voc_curves import trace
@@ -137,7 +137,9 @@ def test_truth_falls_in_a_failure_and_comes_back_after_it(shown):
 
 def test_online_panels_hold_what_was_shown_and_never_the_future(shown):
     trajectory = shown['once/wrong_object']
-    queries = online_queries(trajectory, LAYOUT)
+    queries = online_queries(
+        [frame.views for frame in trajectory.shown], LAYOUT, trajectory.source[-1].views
+    )
     assert len(queries) == 3 * (FRAMES - 1)
     levels = [int(frame.views.images[0, 0, 0, 0]) for frame in trajectory.shown]
     for t in range(1, FRAMES):
