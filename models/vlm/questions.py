@@ -33,7 +33,7 @@ VERDICT_SCHEMA: JsonObject = {
 
 #: In which form the answer to a prompt for plans is: one JSON object, or REVER's think and answer
 #: blocks (Section III-B1), which models that were trained by its format reward write.
-PLAN_FORMS = {'plan_v1': 'json', 'plan_blocks_v1': 'blocks'}
+PLAN_FORMS = {'plan_v1': 'json', 'plan_blocks_v1': 'blocks', 'plan_brief_v1': 'blocks'}
 
 #: The answers to a prompt that asks for one word.
 WORDS = ('True', 'False')

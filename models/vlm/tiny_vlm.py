@@ -1,4 +1,4 @@
-"""A Qwen2.5-VL or Qwen3-VL of random weights and 0.2 to 0.3 M parameters, for the real path.
+"""A Qwen2.5-VL or Qwen3-VL of random weights, 0.2 to 0.3 M parameters or some more.
 
 It goes through the same loading, processing and decoding as the model of a user, without a
 download. Needs `torch`, `transformers` and `tokenizers`.
@@ -42,6 +42,9 @@ def save_tiny_vlm(
     seed: int = 0,
     sentences: Sequence[str] = SENTENCES,
     max_positions: int = 4096,
+    width: int = 64,
+    layers: int = 0,
+    vocabulary: int = 512,
 ) -> None:
     """Write model, image processor and tokenizer with `save_pretrained`.
 
@@ -51,19 +54,25 @@ def save_tiny_vlm(
         seed: Of the weights.
         sentences: What the tokenizer is trained on.
         max_positions: Longest conversation in tokens.
+        width: Of the language part, a multiple of 32; it has 4 heads.
+        layers: Of the language part; 0: 2, or 3 of Qwen3-VL.
+        vocabulary: Most tokens.
 
     Raises:
-        ParameterError: If the family is unknown.
+        ParameterError: If the family is unknown, or the width is no multiple of 32.
     """
     if family not in FAMILIES:
         raise ParameterError(f'family is {family!r}; allowed: {", ".join(FAMILIES)}')
+    if width < 32 or width % 32:
+        raise ParameterError(f'width is {width}; allowed: a multiple of 32')
     import torch
     import transformers
     from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
 
-    tokenizer = _tokenizer(sentences)
+    tokenizer = _tokenizer(sentences, vocabulary)
     is_qwen3 = family == 'qwen3_vl'
-    config = (_qwen3 if is_qwen3 else _qwen2_5)(tokenizer, max_positions)
+    text = _text(tokenizer, max_positions, width, layers or (3 if is_qwen3 else 2))
+    config = (_qwen3 if is_qwen3 else _qwen2_5)(tokenizer, text)
     kind = 'Qwen3VL' if is_qwen3 else 'Qwen2_5_VL'
     with torch.random.fork_rng():
         torch.manual_seed(seed)
@@ -79,33 +88,37 @@ def save_tiny_vlm(
     ).save_pretrained(folder)
 
 
-def _qwen2_5(tokenizer: Any, max_positions: int) -> Any:
+def _qwen2_5(tokenizer: Any, text: dict[str, Any]) -> Any:
     from transformers import Qwen2_5_VLConfig
 
-    rope = {'rope_type': 'default', 'rope_theta': 1e6, 'mrope_section': [2, 3, 3]}
+    rope = {
+        'rope_type': 'default',
+        'rope_theta': 1e6,
+        'mrope_section': _sections(text['hidden_size']),
+    }
     vision = {
         'depth': 2,
         'hidden_size': 32,
         'intermediate_size': 64,
         'num_heads': 2,
-        'out_hidden_size': 64,
+        'out_hidden_size': text['hidden_size'],
         'patch_size': 14,
         'spatial_merge_size': 2,
         'temporal_patch_size': 2,
         'window_size': 112,
         'fullatt_block_indexes': [1],
     }
-    text = {**_text(tokenizer, max_positions), 'num_hidden_layers': 2, 'rope_parameters': rope}
+    text = {**text, 'rope_parameters': rope}
     return Qwen2_5_VLConfig(text_config=text, vision_config=vision, **_tokens(tokenizer))
 
 
-def _qwen3(tokenizer: Any, max_positions: int) -> Any:
+def _qwen3(tokenizer: Any, text: dict[str, Any]) -> Any:
     from transformers import Qwen3VLConfig
 
     rope = {
         'rope_type': 'default',
         'rope_theta': 5e6,
-        'mrope_section': [2, 3, 3],
+        'mrope_section': _sections(text['hidden_size']),
         'mrope_interleaved': True,
     }
     vision = {
@@ -113,23 +126,30 @@ def _qwen3(tokenizer: Any, max_positions: int) -> Any:
         'hidden_size': 32,
         'intermediate_size': 64,
         'num_heads': 2,
-        'out_hidden_size': 64,
+        'out_hidden_size': text['hidden_size'],
         'patch_size': 16,
         'spatial_merge_size': 2,
         'temporal_patch_size': 2,
         'num_position_embeddings': 256,
         'deepstack_visual_indexes': [0, 1],
     }
-    text = {**_text(tokenizer, max_positions), 'num_hidden_layers': 3, 'rope_parameters': rope}
-    text['head_dim'] = 16
+    text = {**text, 'rope_parameters': rope, 'head_dim': text['hidden_size'] // 4}
     return Qwen3VLConfig(text_config=text, vision_config=vision, **_tokens(tokenizer))
 
 
-def _text(tokenizer: Any, max_positions: int) -> dict[str, Any]:
+def _sections(width: int) -> list[int]:
+    """Return the shares of time, height and width in half a head; there are 4 heads."""
+    half = width // 8
+    rest = half - half // 4
+    return [half // 4, rest // 2, rest - rest // 2]
+
+
+def _text(tokenizer: Any, max_positions: int, width: int, layers: int) -> dict[str, Any]:
     return {
         'vocab_size': len(tokenizer),
-        'hidden_size': 64,
-        'intermediate_size': 128,
+        'hidden_size': width,
+        'intermediate_size': 2 * width,
+        'num_hidden_layers': layers,
         'num_attention_heads': 4,
         'num_key_value_heads': 2,
         'max_position_embeddings': max_positions,
@@ -149,7 +169,7 @@ def _tokens(tokenizer: Any) -> dict[str, int]:
     return {key: tokenizer.convert_tokens_to_ids(token) for key, token in names.items()}
 
 
-def _tokenizer(sentences: Sequence[str]) -> Any:
+def _tokenizer(sentences: Sequence[str], vocabulary: int) -> Any:
     from tokenizers import Tokenizer
     from tokenizers import decoders
     from tokenizers import models
@@ -161,7 +181,7 @@ def _tokenizer(sentences: Sequence[str]) -> Any:
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=512,
+        vocab_size=vocabulary,
         show_progress=False,
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         special_tokens=list(_SPECIAL),

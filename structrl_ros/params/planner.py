@@ -67,8 +67,8 @@ class PlannerParameters:
     )
     plan_prompt: str = parameter(
         'plan_v1',
-        description='Prompt for plans of a model; blocks: it writes think and answer blocks.',
-        choices=('plan_v1', 'plan_blocks_v1'),
+        description='Prompt for plans of a model; blocks, brief: think and answer blocks.',
+        choices=('plan_v1', 'plan_blocks_v1', 'plan_brief_v1'),
     )
     verify_prompt: str = parameter(
         'verify_v1',

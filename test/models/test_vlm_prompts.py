@@ -30,6 +30,7 @@ PUBLISHED = {
     'choose_v1': 'ab04cd2f4779',
     'plan_v1': 'b8e41ce62404',
     'plan_blocks_v1': '0186798927a8',
+    'plan_brief_v1': 'b19801710b87',
     'replan_v1': '91816f50ed86',
     'verify_v1': '44ae45b77c6e',
     'verify_word_v1': '07ca121f01ad',
