@@ -13,10 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from structrl_ros.errors import ParameterError
+from structrl_ros.evaluation.episode_resampling import episode_weights
+from structrl_ros.evaluation.episode_resampling import percentile_interval
 from structrl_ros.evaluation.grm_scores import ModelResult
 from structrl_ros.evaluation.grm_scores import TrajectoryScore
 from structrl_ros.evaluation.grm_scores import VocFamily
-from structrl_ros.evaluation.grm_scores import episode_weights
 from structrl_ros.evaluation.paired import RESAMPLES
 from structrl_ros.types import Float64
 from structrl_ros.types import JsonObject
@@ -154,14 +155,13 @@ def _difference(
     family: str, values: Sequence[Float64], spread: Float64, left_out: int
 ) -> FamilyDifference:
     first, second = values
-    low, high = np.quantile(spread, [0.025, 0.975])
     paired = first.shape[1] == second.shape[1]
     each = (second.mean(axis=0) - first.mean(axis=0)).tolist() if paired else []
     return FamilyDifference(
         family=family,
         means=(float(first.mean()), float(second.mean())),
         difference=float(second.mean() - first.mean()),
-        interval=(float(low), float(high)),
+        interval=percentile_interval(spread),
         trajectories=len(first),
         left_out=left_out,
         seeds=(first.shape[1], second.shape[1]),
@@ -170,14 +170,13 @@ def _difference(
 
 
 def _average(found: Sequence[FamilyDifference], spread: Float64) -> FamilyDifference:
-    low, high = np.quantile(spread, [0.025, 0.975])
     means = [float(np.mean([f.means[side] for f in found])) for side in (0, 1)]
     each = [float(np.mean(values)) for values in zip(*(f.by_seed for f in found), strict=True)]
     return FamilyDifference(
         family='average',
         means=(means[0], means[1]),
         difference=means[1] - means[0],
-        interval=(float(low), float(high)),
+        interval=percentile_interval(spread),
         trajectories=sum(f.trajectories for f in found),
         left_out=sum(f.left_out for f in found),
         seeds=found[0].seeds,

@@ -12,9 +12,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from structrl_ros.errors import ParameterError
-from structrl_ros.evaluation.paired import RESAMPLES
-from structrl_ros.types import Float64
+from structrl_ros.evaluation.episode_resampling import episode_interval
 from structrl_ros.types import JsonObject
 
 
@@ -193,34 +191,3 @@ def _family(scores: Sequence[TrajectoryScore], family: VocFamily, seed: int) -> 
         episodes=len(set(episodes)),
         excluded=dict(excluded),
     )
-
-
-def episode_weights(episodes: Sequence[str], rng: np.random.Generator) -> Float64:
-    """Return how often each trajectory is in each resample of whole episodes, (RESAMPLES, n).
-
-    Edited descendants of one source are not independent: a resample takes an episode with all its
-    trajectories.
-
-    Raises:
-        ParameterError: If there is no trajectory.
-    """
-    if not episodes:
-        raise ParameterError('0 trajectories to resample; allowed: 1 and more')
-    names = list(dict.fromkeys(episodes))
-    numbers = np.array([names.index(episode) for episode in episodes])
-    counts = rng.multinomial(len(names), np.full(len(names), 1.0 / len(names)), size=RESAMPLES)
-    return counts[:, numbers].astype(np.float64)
-
-
-def episode_interval(
-    values: Float64, episodes: Sequence[str], *, seed: int = 0
-) -> tuple[float, float]:
-    """Return the 95 % percentile bootstrap interval of a mean over trajectories, shape (n,).
-
-    Raises:
-        ParameterError: If there is no trajectory.
-    """
-    weights = episode_weights(episodes, np.random.default_rng(seed))
-    means = weights @ values / weights.sum(axis=1)
-    low, high = np.quantile(means, [0.025, 0.975])
-    return float(low), float(high)

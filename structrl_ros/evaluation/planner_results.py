@@ -9,12 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
+from structrl_ros.evaluation.episode_resampling import episode_interval
 from structrl_ros.evaluation.statistics import wilson_interval
-
-#: Resamples of the bootstrap over episodes.
-RESAMPLES = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,25 +174,15 @@ def summarise_completion(
     )
 
 
-def mean_over_episodes(
-    values: Sequence[float], episodes: Sequence[str], seed: int = 0, resamples: int = RESAMPLES
-) -> Mean:
+def mean_over_episodes(values: Sequence[float], episodes: Sequence[str], seed: int = 0) -> Mean:
     """Return a mean whose interval takes whole episodes at once.
 
     Args:
         values: One a question.
         episodes: Name of each one's episode.
         seed: Of the percentile bootstrap.
-        resamples: How many.
     """
     if not values:
         return Mean(None, None, 0)
-    names = sorted(set(episodes))
-    number = {name: i for i, name in enumerate(names)}
-    places = np.array([number[name] for name in episodes])
-    sums = np.asarray(np.bincount(places, weights=np.asarray(values, dtype=np.float64)))
-    counts = np.bincount(places)
-    drawn = np.random.default_rng(seed).integers(len(names), size=(resamples, len(names)))
-    means = sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1)
-    low, high = np.percentile(means, [2.5, 97.5])
-    return Mean(float(sums.sum() / len(values)), (float(low), float(high)), len(values))
+    interval = episode_interval(values, episodes, seed=seed)
+    return Mean(sum(values) / len(values), interval, len(values))
