@@ -9,6 +9,7 @@ from enum import StrEnum
 from structrl_ros.errors import ParameterError
 from structrl_ros.progress.manipulation import Manipulation
 from structrl_ros.progress.manipulation import Primitive
+from structrl_ros.progress.source_progress import source_progress
 
 
 class Operator(StrEnum):
@@ -212,4 +213,4 @@ def _phases(manipulation: Manipulation) -> tuple[Primitive, ...]:
 def _progress(total: int) -> list[float]:
     if total < 2:
         raise ParameterError(f'{total} frames; allowed: 2 and more')
-    return [i / (total - 1) for i in range(total)]
+    return [source_progress(i, total) for i in range(total)]

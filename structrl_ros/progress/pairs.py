@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from structrl_ros.errors import ParameterError
 from structrl_ros.progress.hop import LABEL_SCALE
 from structrl_ros.progress.hop import signed_hop
+from structrl_ros.progress.source_progress import signed_potential
 from structrl_ros.types import Float64
 
 Bool = NDArray[np.bool_]
@@ -74,12 +75,7 @@ class Trajectory:
         Raises:
             ParameterError: If the frame is outside the trajectory, or a negative one is frame 0.
         """
-        if self.total < 2 or not 0 <= index < self.total:
-            raise ParameterError(f'frame {index} of {self.total}; allowed: 0 to T - 1, T >= 2')
-        if branch is Branch.NEGATIVE and index == 0:
-            raise ParameterError('negative state at frame 0; allowed: frames from 1 (Eq. 6)')
-        g = index / (self.total - 1)
-        return -g if branch is Branch.NEGATIVE else g
+        return signed_potential(index, self.total, is_negative=branch is Branch.NEGATIVE)
 
 
 @dataclass(frozen=True, slots=True)

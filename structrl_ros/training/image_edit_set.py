@@ -15,6 +15,7 @@ import numpy as np
 
 from structrl_ros.models.whole_files import whole_file
 from structrl_ros.progress.manipulation import parse_manipulation
+from structrl_ros.progress.source_progress import source_progress
 from structrl_ros.progress.views import resize_area
 from structrl_ros.sim.counterfactual.stage import changed_share
 from structrl_ros.training.counterfactual_set import EditRecord
@@ -54,7 +55,7 @@ def record_of(asked: PlannedRequest, settings: EditorSettings, digest: str) -> R
         instruction=source.instruction,
         episode=source.episode,
         frame=frame,
-        progress=frame / (source.frames - 1),
+        progress=source_progress(frame, source.frames),
         view=asked.role,
         primitive=planned.active[frame].value,
         operator=operator.value,

@@ -15,6 +15,7 @@ import numpy as np
 from structrl_ros.evaluation.grm_scores import VocFamily
 from structrl_ros.progress.context import EditedFrame
 from structrl_ros.progress.context import SourceFrame
+from structrl_ros.progress.source_progress import signed_potential
 from structrl_ros.progress.views import make_views
 from structrl_ros.sim.counterfactual.stage import LEAST_CHANGE
 from structrl_ros.training.counterfactual_set import EditRecord
@@ -111,11 +112,15 @@ def _trajectory(
     edited: dict[int, EditedFrame],
     picks: list[int],
 ) -> VocTrajectory:
-    truth = np.array(picks, dtype=np.float64) / max(record.frames - 1, 1)
     negative = np.zeros(len(picks), dtype=np.bool_)
     if edit is not None and edit.group == 'negative':
         end = _failure_end(record, edit)
         negative[[n for n in edited if picks[n] < end]] = True
+    total = max(record.frames, 2)
+    truth = [
+        signed_potential(i, total, is_negative=bool(flag))
+        for i, flag in zip(picks, negative, strict=True)
+    ]
     return VocTrajectory(
         name=record.episode if edit is None else f'{record.episode}/{edit.operator}',
         episode=record.episode,
@@ -123,7 +128,7 @@ def _trajectory(
         instruction=record.instruction,
         source=source,
         shown=tuple(edited.get(n, frame) for n, frame in enumerate(source)),
-        truth=np.where(negative, -truth, truth),
+        truth=np.array(truth, dtype=np.float64),
         negative=negative,
         fault=_fault(edit, len(edited), len(picks)),
     )
