@@ -105,8 +105,8 @@ def parse_mention(phrase: str) -> Mention:
         return Mention(' '.join(head), None, '', '', False, qualifier)
     number = int(head.pop()) if len(head) > 1 and head[-1].isdecimal() else None
     places = [PLACES[w] for w in head if w in PLACES]
-    parts = [_singular(w) for w in head if _singular(w) in PARTS]
-    noun = [w for w in head if w not in PLACES and _singular(w) not in PARTS]
+    parts = [singular(w) for w in head if singular(w) in PARTS]
+    noun = [w for w in head if w not in PLACES and singular(w) not in PARTS]
     relative = False
     if places or parts:
         relative = bool(places) and not parts and bool(_LINKS & set(head))
@@ -124,7 +124,7 @@ def match_noun(noun: str, thing: str) -> float:
         thing: Folded name of the thing, without number.
     """
     score = _match_singular(noun, thing)
-    return score or _match_singular(_singular(noun), thing)
+    return score or _match_singular(singular(noun), thing)
 
 
 def match_handle(phrase: str, name: str) -> float:
@@ -209,7 +209,7 @@ def _match_singular(noun: str, thing: str) -> float:
     return 0.0
 
 
-def _singular(phrase: str) -> str:
+def singular(phrase: str) -> str:
     """Return the phrase with its last word in the singular, by the plain English endings."""
     for ending, instead in (('ies', 'y'), ('shes', 'sh'), ('xes', 'x'), ('s', '')):
         if phrase.endswith(ending) and not phrase.endswith('ss'):

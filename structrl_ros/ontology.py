@@ -106,3 +106,78 @@ QUALIFIERS = frozenset(
 
 #: What a thing is sold in; 'ketchup bottle' is the ketchup, 'plate rack' is not the plate.
 CONTAINERS = frozenset({'box', 'can', 'bottle', 'carton', 'container', 'jar', 'packet', 'pack'})
+
+#: What is true of a thing in any scene: what it is, its shape, its colour. A key is a folded name
+#: or the last word of one (ball: also of the green ball); colours in a name need no entry.
+ATTRIBUTES: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        thing: frozenset(words.split())
+        for thing, words in {
+            'apple': 'fruit food round red',
+            'orange': 'fruit food round orange',
+            'lemon': 'fruit food yellow',
+            'banana': 'fruit food yellow',
+            'pear': 'fruit food green',
+            'peach': 'fruit food round',
+            'tomato': 'vegetable food round red',
+            'carrot': 'vegetable food orange',
+            'chicken': 'meat food',
+            'cheese': 'dairy food yellow',
+            'cream cheese': 'dairy food',
+            'butter': 'dairy food',
+            'milk': 'dairy drink carton',
+            'orange juice': 'juice drink carton',
+            'alphabet soup': 'can tin soup food',
+            'tomato sauce': 'can tin sauce food',
+            'bbq sauce': 'sauce bottle food',
+            'ketchup': 'sauce bottle food red',
+            'salad dressing': 'sauce bottle food',
+            'chocolate pudding': 'dessert sweet food',
+            'cookies': 'dessert sweet food',
+            'wine bottle': 'drink bottle',
+            'bowl': 'dish crockery round',
+            'plate': 'dish crockery round',
+            'ramekin': 'dish crockery round',
+            'mug': 'dish crockery',
+            'cup': 'dish crockery',
+            'frypan': 'pan cookware round',
+            'moka pot': 'pot cookware',
+            'book': 'book stationery',
+            'pen': 'stationery',
+            'tape': 'stationery round',
+            'ball': 'toy round',
+            'block': 'toy',
+            'doll': 'toy',
+        }.items()
+    }
+)
+
+COLOURS = frozenset(
+    {'red', 'green', 'blue', 'yellow', 'orange', 'purple', 'black', 'white', 'brown', 'grey'}
+)
+
+#: Nouns that stand for any thing ('the red ones', 'everything round').
+ANYTHING = frozenset({'thing', 'object', 'item', 'one', 'everything', 'stuff'})
+
+#: Nouns without a plural: 'the fruit' is all of it.
+MASS_NOUNS = frozenset({'fruit', 'food', 'crockery', 'cookware', 'dairy', 'stationery', 'stuff'})
+
+#: Last words of the names of what stays where it is; a group of things is never one of them.
+FIXTURES = frozenset(
+    {
+        'basket',
+        'box',
+        'button',
+        'cabinet',
+        'caddy',
+        'compartment',
+        'drawer',
+        'floor',
+        'knob',
+        'microwave',
+        'peg',
+        'rack',
+        'stove',
+        'table',
+    }
+)

@@ -115,6 +115,8 @@ class _Writer:
             return
         taken = {self._plain(t): t for t in self._taken}
         things = self._list(what, qualified=True)
+        if len(things) > 1:
+            things = [t for t in things if t != where]
         self._taken = [t for t in self._taken if self._plain(t) not in map(self._plain, things)]
         self._flush()
         target = self._where(where)
@@ -201,13 +203,21 @@ class _Writer:
             if count == 1 and self._is_plural(listed):
                 count = 2
             return [self._scene.resolve(listed, qualified=qualified)] * count
+        if group := self._scene.described(words):
+            return list(group)
         names = self._cut(listed)
         if names is None:
             pieces = _JOINTS.split(listed)
             for piece in pieces:
                 self._scene.resolve(piece)
             raise self._scene.refuse(listed)
-        return [self._scene.resolve(n, qualified=qualified) for n in names]
+        return [thing for n in names for thing in self._named(n, qualified)]
+
+    def _named(self, words: str, qualified: bool) -> tuple[str, ...]:
+        """Return the things of one piece of a list: a name, or what a description fits."""
+        if self._scene.is_name(words):
+            return (self._scene.resolve(words, qualified=qualified),)
+        return self._scene.described(words)
 
     def _is_plural(self, phrase: str) -> bool:
         """Tell whether the phrase is a plural: its noun names the thing only without its s."""
@@ -223,7 +233,7 @@ class _Writer:
             start = joints[k][1]
             ends = [(a, b) for a, b in joints[k + 1 :]] + [(len(words), len(words))]
             for end, following in reversed(ends):
-                if following in fitting and self._scene.is_name(words[start:end]):
+                if following in fitting and self._scene.means_something(words[start:end]):
                     fitting[start] = [words[start:end], *fitting[following]]
                     break
         return fitting.get(0)

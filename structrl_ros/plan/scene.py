@@ -12,6 +12,8 @@ from structrl_ros.naming import parse_handle
 from structrl_ros.naming import parse_mention
 from structrl_ros.ontology import THINGS_WITH_DRAWERS
 from structrl_ros.plan.grammar import quote
+from structrl_ros.plan.instruction_groups import members
+from structrl_ros.plan.instruction_groups import read_group
 
 
 class Scene:
@@ -64,6 +66,33 @@ class Scene:
         except PlanSyntaxError:
             return False
         return True
+
+    def means_something(self, phrase: str) -> bool:
+        """Tell whether the phrase names a thing or place of the scene, or describes things."""
+        try:
+            return self.is_name(phrase) or bool(self.described(phrase))
+        except PlanSyntaxError:
+            return False
+
+    def described(self, phrase: str) -> tuple[str, ...]:
+        """Return the things that a phrase such as 'all fruit' or 'the red one' describes.
+
+        Empty for a phrase that is no description, and in an unknown scene.
+
+        Raises:
+            PlanSyntaxError: If nothing in the scene is like that, or several things are and the
+                phrase means one.
+        """
+        group = read_group(phrase) if self._known else None
+        if group is None:
+            return ()
+        found = members(group, self._things)
+        if not found:
+            raise self.refuse(phrase)
+        if len(found) > 1 and not group.is_all:
+            choice = ' or '.join(quote(thing) for thing in found)
+            raise PlanSyntaxError(f'{quote(phrase)} could mean {choice}; say which one')
+        return found
 
     def refuse(self, phrase: str) -> PlanSyntaxError:
         """Return the error of a phrase that names nothing here."""
