@@ -8,15 +8,14 @@ messages. Nothing is seen within a chunk, so its ticks all look at its end; a st
 
 from __future__ import annotations
 
-import dataclasses
-import itertools
+import functools
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
+from collections.abc import Iterator
 from collections.abc import Sequence
+from contextlib import contextmanager
 
-from structrl_ros.errors import StructRLError
 from structrl_ros.plan.commands import AskMonitor
 from structrl_ros.plan.commands import AskPlanner
 from structrl_ros.plan.commands import Command
@@ -27,6 +26,7 @@ from structrl_ros.plan.commands import PublishVerdict
 from structrl_ros.plan.commands import State
 from structrl_ros.plan.executive import Executive
 from structrl_ros.plan.latest import LatestObservation
+from structrl_ros.plan.look import Look
 from structrl_ros.plan.monitor_clock import MonitorClock
 from structrl_ros.plan.session_ports import Answer
 from structrl_ros.plan.session_ports import Outputs
@@ -34,13 +34,12 @@ from structrl_ros.plan.session_ports import SessionSettings
 from structrl_ros.plan.session_ports import call_monitor
 from structrl_ros.plan.session_ports import call_planner
 from structrl_ros.plan.session_ports import spawn_thread
+from structrl_ros.plan.session_ports import take_answer
 from structrl_ros.ports import Clock
 from structrl_ros.ports import Monitor
 from structrl_ros.ports import Planner
 from structrl_ros.types import ChunkDone
 from structrl_ros.types import Episode
-from structrl_ros.types import Observation
-from structrl_ros.types import Verdict
 
 #: Wall seconds after the end of an episode in which its last messages may still come.
 _LAST_WORDS_S = 0.25
@@ -76,7 +75,6 @@ class TaskSession:
         self._chunk: ChunkDone | None = None
         self._looks = False
         self._ticked_ns = 0
-        self._verdict: Verdict | None = None
         self._news, self._news_s = (0, 0), wall()
         self._end: tuple[Episode, float] | None = None
 
@@ -108,7 +106,7 @@ class TaskSession:
             commands = self.executive.start(goal, self._latest.snapshot(), self._now())
             self._task += 1
             self.ticks.reset()
-            self._chunk = self._end = self._verdict = None
+            self._chunk = self._end = None
             self._looks = False
             self._note_news()
             self._do(commands)
@@ -200,7 +198,6 @@ class TaskSession:
                 self._outputs.plan(command.plan)
                 self._ticked_ns = max(self._ticked_ns, command.plan.stamp_ns)
             elif isinstance(command, PublishVerdict):
-                self._verdict = command.verdict
                 self._outputs.verdict(command.verdict)
             elif isinstance(command, Finish):
                 self._outputs.finish(command.success, command.reason)
@@ -210,62 +207,55 @@ class TaskSession:
                 self.ticks.begin(self._now())
                 self._spawn_monitor(command)
 
+    @contextmanager
+    def _held(self, task: int) -> Iterator[bool]:
+        """Hold the lock; tell whether this task is still the one under way."""
+        with self._lock:
+            yield task == self._task
+
     def _spawn_planner(self, command: AskPlanner) -> None:
         task = self._task
 
         def work() -> None:
             answer = call_planner(self._planner, command.request)
-            with self._lock:
-                if task == self._task:
-                    take = self.executive.plan_text
-                    if isinstance(answer, str):
-                        self._do(take(command.number, answer, self._now()))
-                    else:
-                        self._do(self.executive.plan_failed(command.number, answer, self._now()))
+            with self._held(task) as is_wanted:
+                if not is_wanted:
+                    return
+                if isinstance(answer, str):
+                    self._do(self.executive.plan_text(command.number, answer, self._now()))
+                else:
+                    self._do(self.executive.plan_failed(command.number, answer, self._now()))
 
         self._spawn(work)
+
+    def _ask_monitor(self, command: AskMonitor) -> tuple[Answer, float]:
+        return call_monitor(self._monitor, command, self._wall)
 
     def _spawn_monitor(self, command: AskMonitor) -> None:
         task = self._task
 
         def work() -> None:
-            answer, latency_s = call_monitor(self._monitor, command, self._wall)
-            with self._lock:
-                if task == self._task:
+            answer, latency_s = self._ask_monitor(command)
+            with self._held(task) as is_wanted:
+                if is_wanted:
                     self.ticks.end(latency_s)
-                    self._do(self._answered(command, answer, latency_s, self._now()))
+                    now_ns = self._now()
+                    self._do(take_answer(self.executive, command, answer, latency_s, now_ns))
                     self._tick()  # a tick that came due meanwhile starts at once
 
         self._spawn(work)
 
-    def _answered(
-        self, command: AskMonitor, answer: Answer, latency_s: float, now_ns: int
-    ) -> list[Command]:
-        if isinstance(answer, StructRLError):
-            return self.executive.monitor_failed(command.number, answer, latency_s, now_ns)
-        return self.executive.judged(command.number, answer, latency_s, now_ns)
-
     def _begin_chunk(self) -> None:
         """Lock-step: run the ticks of a chunk once everything about its end is here."""
         done = self._chunk
-        if done is None or self._looks or not self._is_complete(done):
+        if done is None or self._looks or not self._settings.has_end(self._latest, done):
             return
         self._chunk = None
         if self.executive.current is None:
             self._end_chunk(done)
             return
         stamps = self.ticks.lockstep_ticks(self._ticked_ns, done.stamp_ns)
-        self._verdict = None
-        self._spawn_look(stamps, lambda: self._end_looked_chunk(done))
-
-    def _is_complete(self, done: ChunkDone) -> bool:
-        predicates = self._latest.predicates
-        is_told = not self._settings.needs_predicates and predicates is None
-        is_told = is_told or (predicates is not None and predicates.chunk >= done.chunk)
-        if self._settings.needs_progress:
-            progress = self._latest.progress
-            is_told = is_told and progress is not None and progress.stamp_ns >= done.stamp_ns
-        return is_told and self._latest.has_images(self._settings.monitor_roles, done.stamp_ns)
+        self._spawn_look(stamps, lambda: self._end_chunk(done))
 
     def _end_chunk(self, done: ChunkDone) -> None:
         """End the task with the episode, if this was its last chunk."""
@@ -273,12 +263,6 @@ class TaskSession:
         if done.terminated or done.truncated:
             self._end = None
             self._end_episode(done.success, 'success' if done.success else 'its time was up')
-
-    def _end_looked_chunk(self, done: ChunkDone) -> None:
-        """Owe no verdict at the end of the chunk, also if the task was cancelled meanwhile."""
-        if self._verdict is not None and self._verdict.stamp_ns < done.stamp_ns:
-            self._do([PublishVerdict(dataclasses.replace(self._verdict, stamp_ns=done.stamp_ns))])
-        self._end_chunk(done)
 
     def _end_late(self) -> None:
         """End the task with the episode, after a last look at what has come."""
@@ -297,54 +281,17 @@ class TaskSession:
     def _spawn_look(self, stamps: Sequence[int], then: Callable[[], None]) -> None:
         """Judge what is seen now at these times, in a thread; `then` ends it under the lock."""
         self._looks = True
-        task, seen = self._task, self._latest.snapshot()
+        held = functools.partial(self._held, self._task)
+        look = Look(self.executive, self.ticks, self._ask_monitor, self._do, held)
+        seen = self._latest.snapshot()
 
         def work() -> None:
-            known: dict[str, Answer] = {}
-            for stamp, following in itertools.zip_longest(stamps, stamps[1:]):
-                before = self.executive.current
-                self._look(dataclasses.replace(seen, stamp_ns=stamp), stamps[-1], known, task)
-                if following == stamp and self.executive.current is before:
-                    break
-            with self._lock:
-                if task == self._task:
+            look.run(seen, stamps)
+            with held() as is_wanted:
+                if is_wanted:
                     self._looks = False
+                    self._do(look.owed())
                     then()
                     self._begin_chunk()
 
         self._spawn(work)
-
-    def _look(self, seen: Observation, last_ns: int, known: dict[str, Answer], task: int) -> None:
-        """Run one tick to its end; a step is judged once on what is seen, then known."""
-        with self._lock:
-            pending = deque(self._tick_of(task, seen))
-        while pending:
-            command = pending.popleft()
-            latency_s = 0.0
-            if isinstance(command, AskMonitor) and command.subtask.id not in known:
-                known[command.subtask.id], latency_s = call_monitor(
-                    self._monitor, command, self._wall
-                )
-            with self._lock:
-                if task != self._task:
-                    return
-                if not isinstance(command, AskMonitor):
-                    self._do([self._at_end(command, last_ns)])
-                    continue
-                self.ticks.is_due(seen.stamp_ns)
-                self.ticks.begin(seen.stamp_ns)
-                self.ticks.end(latency_s)
-                answer = known[command.subtask.id]
-                pending.extend(self._answered(command, answer, latency_s, seen.stamp_ns))
-
-    def _tick_of(self, task: int, seen: Observation) -> list[Command]:
-        return self.executive.tick(seen, seen.stamp_ns) if task == self._task else []
-
-    def _at_end(self, command: Command, last_ns: int) -> Command:
-        """Return a verdict that ends the execution stamped with the chunk's end.
-
-        The tracker waits for a verdict of that time, and no later one will come.
-        """
-        if isinstance(command, PublishVerdict) and self.executive.current is None:
-            return PublishVerdict(dataclasses.replace(command.verdict, stamp_ns=last_ns))
-        return command

@@ -11,8 +11,12 @@ from dataclasses import dataclass
 from structrl_ros.errors import PlannerUnavailableError
 from structrl_ros.errors import StructRLError
 from structrl_ros.plan.commands import AskMonitor
+from structrl_ros.plan.commands import Command
+from structrl_ros.plan.executive import Executive
+from structrl_ros.plan.latest import LatestObservation
 from structrl_ros.ports import Monitor
 from structrl_ros.ports import Planner
+from structrl_ros.types import ChunkDone
 from structrl_ros.types import Judgement
 from structrl_ros.types import Plan
 from structrl_ros.types import PlanRequest
@@ -55,6 +59,15 @@ class SessionSettings:
     needs_predicates: bool = False
     needs_progress: bool = False
 
+    def has_end(self, latest: LatestObservation, done: ChunkDone) -> bool:
+        """Tell whether all that the monitor looks at has come of the end of a chunk."""
+        truth, progress = latest.predicates, latest.progress
+        if self.needs_predicates if truth is None else truth.chunk < done.chunk:
+            return False
+        if self.needs_progress and (progress is None or progress.stamp_ns < done.stamp_ns):
+            return False
+        return latest.has_images(self.monitor_roles, done.stamp_ns)
+
 
 def spawn_thread(work: Callable[[], None]) -> None:
     """Run something in a thread of its own that does not keep the process alive."""
@@ -84,3 +97,12 @@ def call_monitor(
     except Exception as error:
         answer = PlannerUnavailableError(f'{type(error).__name__}: {error}')
     return answer, max(0.0, wall() - begun)
+
+
+def take_answer(
+    executive: Executive, command: AskMonitor, answer: Answer, latency_s: float, now_ns: int
+) -> list[Command]:
+    """Give the executive the monitor's answer to a command; return what follows from it."""
+    if isinstance(answer, StructRLError):
+        return executive.monitor_failed(command.number, answer, latency_s, now_ns)
+    return executive.judged(command.number, answer, latency_s, now_ns)
