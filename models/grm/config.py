@@ -6,20 +6,16 @@ import dataclasses
 from dataclasses import dataclass
 
 from structrl_ros.errors import ParameterError
-from structrl_ros.progress.strip import Layout
+from structrl_ros.models.grm.query_config import QueryConfig
+from structrl_ros.models.grm.query_config import check_fields
 from structrl_ros.types import JsonObject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GrmConfig:
-    """Dimensions; the defaults give about 1.3 million parameters.
+class GrmConfig(QueryConfig):
+    """Dimensions; `view_px` is a multiple of 16, the defaults give about 1.1 million parameters.
 
     Attributes:
-        view_px: Side of a view, pixels, a multiple of 16.
-        cell_px: Side of a panel's cell, pixels.
-        grid: Cells along a side of a panel.
-        pre_panels: Panels before the pair; 0 and 0 is the static layout of Eq. 3.
-        between_panels: Panels between the endpoints.
         pooled_panels: 1: the head reads both windows as well, summed over their cells; 0: not.
         width: Of a token.
         layers: Of the transformer.
@@ -30,11 +26,6 @@ class GrmConfig:
         words: Most words of an instruction.
     """
 
-    view_px: int = 128
-    cell_px: int = 42
-    grid: int = 3
-    pre_panels: int = 1
-    between_panels: int = 1
     pooled_panels: int = 0
     width: int = 128
     layers: int = 2
@@ -65,16 +56,6 @@ class GrmConfig:
             raise ParameterError(f'width {self.width}; allowed: a multiple of {self.heads} heads')
 
     @property
-    def layout(self) -> Layout:
-        """Panels of its queries."""
-        return Layout(
-            pre_panels=self.pre_panels,
-            between_panels=self.between_panels,
-            grid=self.grid,
-            cell_px=self.cell_px,
-        )
-
-    @property
     def cells(self) -> int:
         """Cells of a query."""
         return (self.pre_panels + self.between_panels) * self.grid**2
@@ -90,8 +71,5 @@ def config_from_json(document: JsonObject) -> GrmConfig:
     Raises:
         ParameterError: If a field is unknown or its value not allowed.
     """
-    names = [field.name for field in dataclasses.fields(GrmConfig)]
-    unknown = sorted(set(document) - set(names))
-    if unknown:
-        raise ParameterError(f'unknown field {unknown[0]!r}; allowed: {", ".join(names)}')
+    check_fields(document, GrmConfig)
     return GrmConfig(**document)

@@ -14,9 +14,9 @@ from torch import Tensor
 
 from structrl_ros.errors import ParameterError
 from structrl_ros.models.grm.config import GrmConfig
+from structrl_ros.progress.answers import check_query
 from structrl_ros.progress.context import Query
 from structrl_ros.progress.strip import Panels
-from structrl_ros.progress.views import Views
 
 _WORD = re.compile(r'[a-z]+')
 
@@ -86,6 +86,7 @@ def query_arrays(
     Raises:
         ParameterError: If views or panels are not of the model's layout.
     """
+    check_query(query, config.layout, config.view_px)
     parts = [query.start, query.goal, query.before, query.after]
     there = next(part for part in parts if part is not None)
     blank = np.zeros_like(there.images)
@@ -93,9 +94,7 @@ def query_arrays(
     images = np.stack([blank if part is None else part.images for part in parts])
     masks = np.stack([none if part is None else part.available for part in parts])
     masks[:2] = [_first_alone(mask) for mask in masks[:2]]
-    _check_views(config, query.before)
-    pre = _cells(config, query.pre, config.pre_panels, 'before')
-    between = _cells(config, query.between, config.between_panels, 'between')
+    pre, between = _cells(config, query.pre), _cells(config, query.between)
     cells = np.concatenate([pre[0], between[0]])
     filled = np.concatenate([pre[1], between[1]])
     return images, masks, cells, filled
@@ -107,20 +106,7 @@ def _first_alone(mask: np.ndarray) -> np.ndarray:
     return alone
 
 
-def _check_views(config: GrmConfig, views: Views) -> None:
-    size = views.images.shape[1]
-    if size != config.view_px:
-        raise ParameterError(f'views of {size} px; allowed: {config.view_px}, those of the model')
-
-
-def _cells(
-    config: GrmConfig, panels: Panels, count: int, where: str
-) -> tuple[np.ndarray, np.ndarray]:
-    grid, px = config.grid, config.cell_px
-    wanted = (count, grid * px, grid * px, 3)
-    if panels.images.shape != wanted:
-        raise ParameterError(
-            f'panels {where} of shape {panels.images.shape}; allowed: {wanted}, those of the model'
-        )
+def _cells(config: GrmConfig, panels: Panels) -> tuple[np.ndarray, np.ndarray]:
+    count, grid, px = len(panels.images), config.grid, config.cell_px
     cells = panels.images.reshape(count, grid, px, grid, px, 3).swapaxes(2, 3)
     return cells.reshape(-1, px, px, 3), panels.filled.reshape(-1)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import torch
 
 from structrl_ros.models.grm.checkpoint import load_grm
 from structrl_ros.models.grm.distinct import make_distinct
 from structrl_ros.models.grm.network import GrmNetwork
-from structrl_ros.progress.context import only_queries
-from structrl_ros.progress.hop import LABEL_SCALE
+from structrl_ros.progress.answers import hops_of
+from structrl_ros.progress.answers import only_queries
 from structrl_ros.progress.strip import Layout
 from structrl_ros.types import Float64
 
@@ -51,9 +50,7 @@ class SmallGrm:
         device = next(self._network.parameters()).device
         with torch.inference_mode():
             answers = self._network.answer_distinct(inputs.to(device)).cpu().double().numpy()
-        hops: Float64 = np.clip(answers / LABEL_SCALE, -1.0, 1.0)
-        hops[~np.isfinite(answers)] = np.nan
-        return hops
+        return hops_of(answers)
 
 
 def load_small_grm(folder: Path | str, instruction: str) -> SmallGrm:

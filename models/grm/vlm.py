@@ -12,8 +12,9 @@ from structrl_ros.errors import ParameterError
 from structrl_ros.models.grm.vlm_checkpoint import load_vlm_grm
 from structrl_ros.models.grm.vlm_inputs import make_vlm_input
 from structrl_ros.models.grm.vlm_network import VlmGrmNetwork
+from structrl_ros.progress.answers import hops_of
+from structrl_ros.progress.answers import only_queries
 from structrl_ros.progress.context import Query
-from structrl_ros.progress.context import only_queries
 from structrl_ros.progress.hop import LABEL_SCALE
 from structrl_ros.progress.score_text import ScoreTextError
 from structrl_ros.progress.score_text import parse_score
@@ -61,11 +62,8 @@ class VlmGrm:
             ParameterError: If something else than queries of its layout comes.
         """
         queries = only_queries(contexts)
-        answers = answer_queries(
-            self._network, queries, [self.instruction] * len(queries), batch=self._batch
-        )
-        hops: Float64 = np.clip(answers / LABEL_SCALE, -1.0, 1.0)
-        return hops
+        instructions = [self.instruction] * len(queries)
+        return hops_of(answer_queries(self._network, queries, instructions, batch=self._batch))
 
 
 def answer_queries(

@@ -6,8 +6,9 @@ import dataclasses
 from dataclasses import dataclass
 
 from structrl_ros.errors import ParameterError
+from structrl_ros.models.grm.query_config import QueryConfig
+from structrl_ros.models.grm.query_config import check_fields
 from structrl_ros.progress.prompt import PROMPT_VERSION
-from structrl_ros.progress.strip import Layout
 from structrl_ros.types import JsonObject
 
 #: A head on the last hidden state, or the words `<score>+NN%</score>`.
@@ -17,7 +18,7 @@ LORA_TARGETS = ('q_proj', 'k_proj', 'v_proj', 'o_proj')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VlmGrmConfig:
+class VlmGrmConfig(QueryConfig):
     """The base model, what of it trains, and how its queries are made.
 
     Attributes:
@@ -26,11 +27,6 @@ class VlmGrmConfig:
         lora_rank: Of peft's adapters.
         lora_alpha: Scale of the adapters, times 1 / rank.
         lora_targets: Ends of the names of the modules that get adapters.
-        view_px: Side of a view, pixels.
-        cell_px: Side of a panel's cell, pixels.
-        grid: Cells along a side of a panel.
-        pre_panels: Panels before the pair; 0 and 0 is the static layout of Eq. 3.
-        between_panels: Panels between the endpoints.
         image_pixels: Most pixels of an image that the model sees; 0: as the base says.
         prompt_version: Of the words that it was trained on.
     """
@@ -40,11 +36,6 @@ class VlmGrmConfig:
     lora_rank: int = 16
     lora_alpha: float = 32.0
     lora_targets: tuple[str, ...] = LORA_TARGETS
-    view_px: int = 128
-    cell_px: int = 42
-    grid: int = 3
-    pre_panels: int = 1
-    between_panels: int = 1
     image_pixels: int = 0
     prompt_version: int = PROMPT_VERSION
 
@@ -74,16 +65,6 @@ class VlmGrmConfig:
                 f'trained on prompt version {self.prompt_version}; allowed: {PROMPT_VERSION}'
             )
 
-    @property
-    def layout(self) -> Layout:
-        """Panels of its queries."""
-        return Layout(
-            pre_panels=self.pre_panels,
-            between_panels=self.between_panels,
-            grid=self.grid,
-            cell_px=self.cell_px,
-        )
-
     def to_json(self) -> JsonObject:
         """Return the fields."""
         return {**dataclasses.asdict(self), 'lora_targets': list(self.lora_targets)}
@@ -95,10 +76,7 @@ def vlm_config_from_json(document: JsonObject) -> VlmGrmConfig:
     Raises:
         ParameterError: If a field is unknown or missing, or its value not allowed.
     """
-    names = [field.name for field in dataclasses.fields(VlmGrmConfig)]
-    unknown = sorted(set(document) - set(names))
-    if unknown:
-        raise ParameterError(f'unknown field {unknown[0]!r}; allowed: {", ".join(names)}')
+    check_fields(document, VlmGrmConfig)
     if 'base' not in document:
         raise ParameterError('field base is missing; allowed: a folder of a model, or its id')
     targets = tuple(document.get('lora_targets', LORA_TARGETS))

@@ -13,6 +13,7 @@ from structrl_ros.errors import ParameterError
 from structrl_ros.models.grm.vlm_config import VlmGrmConfig
 from structrl_ros.models.vlm.encoding import IMAGE_PART
 from structrl_ros.models.vlm.loading import first_line
+from structrl_ros.progress.answers import check_query
 from structrl_ros.progress.context import Query
 from structrl_ros.progress.prompt import Prompt
 from structrl_ros.progress.prompt import make_prompt
@@ -64,7 +65,7 @@ def make_vlm_input(
             f'{len(queries)} queries, {len(instructions)} instructions; allowed: from 1, as many'
         )
     for query in queries:
-        _check(config, query)
+        check_query(query, config.layout, config.view_px)
     rows = [
         _row(processor, make_prompt(instruction, query))
         for query, instruction in zip(queries, instructions, strict=True)
@@ -120,20 +121,3 @@ def _padded(
         if name not in ('input_ids', 'attention_mask', 'mm_token_type_ids'):
             tensors[name] = torch.cat([row[name] for row in rows])
     return VlmInput(tensors, labels if has_labels else None)
-
-
-def _check(config: VlmGrmConfig, query: Query) -> None:
-    size = query.before.images.shape[1]
-    if size != config.view_px:
-        raise ParameterError(f'views of {size} px; allowed: {config.view_px}, those of the model')
-    side = config.grid * config.cell_px
-    for panels, count, where in (
-        (query.pre, config.pre_panels, 'before'),
-        (query.between, config.between_panels, 'between'),
-    ):
-        wanted = (count, side, side, 3)
-        if panels.images.shape != wanted:
-            raise ParameterError(
-                f'panels {where} of shape {panels.images.shape}; allowed: {wanted}, those of the '
-                'model'
-            )

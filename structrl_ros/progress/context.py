@@ -263,19 +263,6 @@ def online_queries(views: Sequence[Views], layout: Layout, goal: Views | None) -
     return queries
 
 
-def only_queries(contexts: Sequence[object]) -> list[Query]:
-    """Return what a progress model is asked, if all of it are queries.
-
-    Raises:
-        ParameterError: If something else is among them.
-    """
-    queries = [context for context in contexts if isinstance(context, Query)]
-    if len(queries) != len(contexts):
-        wrong = next(type(c).__name__ for c in contexts if not isinstance(c, Query))
-        raise ParameterError(f'context of type {wrong}; allowed: Query')
-    return queries
-
-
 def _emptied(panels: Panels) -> Panels:
     images = np.full_like(panels.images, PADDING_LEVEL)
     return Panels(images, np.zeros_like(panels.filled))

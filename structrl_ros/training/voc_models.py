@@ -15,6 +15,7 @@ import numpy as np
 
 from structrl_ros.errors import ParameterError
 from structrl_ros.ports import ProgressModel
+from structrl_ros.progress.answers import only_queries
 from structrl_ros.progress.context import Query
 from structrl_ros.progress.hop import signed_hop
 from structrl_ros.progress.strip import Layout
@@ -83,14 +84,12 @@ class KnownProgress:
         Raises:
             ParameterError: If something else than queries of the trajectory comes.
         """
-        pairs = [self._pair(context) for context in contexts]
+        pairs = [self._pair(query) for query in only_queries(contexts)]
         before, after, flag_b, flag_a = zip(*pairs, strict=True)
         return signed_hop(before, after, flag_b, flag_a)
 
-    def _pair(self, context: object) -> tuple[float, float, bool, bool]:
-        if not isinstance(context, Query):
-            raise ParameterError(f'context of type {type(context).__name__}; allowed: Query')
-        known = [self._known.get(id(views)) for views in (context.before, context.after)]
+    def _pair(self, query: Query) -> tuple[float, float, bool, bool]:
+        known = [self._known.get(id(views)) for views in (query.before, query.after)]
         if known[0] is None or known[1] is None:
             raise ParameterError('query of frames that are not of this trajectory; allowed: its')
         return known[0][1], known[1][1], known[0][2], known[1][2]
