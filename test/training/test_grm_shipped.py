@@ -9,6 +9,7 @@ pytest.importorskip('mujoco')
 import torch
 
 from structrl_ros.models.grm.shipped import grm_folder
+from structrl_ros.models.grm.shipped import shipped_grm_names
 from structrl_ros.models.grm.small import load_small_grm
 from structrl_ros.progress.context import Rollout
 from structrl_ros.progress.rank_correlation import spearman
@@ -42,9 +43,13 @@ def observed():
     return info.instruction, frames
 
 
-def test_shipped_weights_are_small_and_their_card_tells_data_and_numbers():
-    folder = grm_folder(NAME)
-    assert sum(file.stat().st_size for file in folder.iterdir()) < 5_000_000
+@pytest.mark.parametrize('name', shipped_grm_names())
+def test_shipped_weights_are_small_and_their_card_tells_data_seed_and_numbers(name):
+    folder = grm_folder(name)
+    assert sum(file.stat().st_size for file in folder.iterdir()) < 20_000_000
+    assert [file.name for file in folder.iterdir() if file.suffix not in ('.md', '.json')] == [
+        'grm.safetensors'
+    ]
     card = (folder / 'README.md').read_text()
     for word in ('trained_by: structrl train grm', 'seed: ', 'test_mse: ', '| failure |'):
         assert word in card
