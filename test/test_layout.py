@@ -24,6 +24,12 @@ SKIPPED = {'.git', 'build', 'install', 'log', 'runs', 'dist', '__pycache__'}
 NAMELESS = {'utils', 'util', 'common', 'misc', 'helpers', 'shared', 'tools'}
 
 
+def is_room(path: Path) -> bool:
+    """Tell whether a package is a room: one of the package's folders, or one below it."""
+    place = path.relative_to(ROOT).parts
+    return place[0] in {'models', 'sim'} or (place[0] == 'structrl_ros' and len(place) > 2)
+
+
 def package_element(tag: str, folder: str = '.') -> ElementTree.Element:
     element = ElementTree.parse(ROOT / folder / 'package.xml').getroot().find(tag)
     assert element is not None
@@ -176,3 +182,16 @@ def test_requirements_name_a_version_each() -> None:
     ]
     assert len(lines) > 20
     assert [line for line in lines if not re.search(r'[=<]', line)] == []
+
+
+@pytest.mark.parametrize(
+    'path',
+    [path for path in sorted(python_files()) if path.name == '__init__.py' and is_room(path)],
+    ids=lambda path: str(path.parent.relative_to(ROOT)),
+)
+def test_room_says_in_a_few_lines_what_lives_there_and_what_may_enter(path: Path) -> None:
+    told = ast.get_docstring(ast.parse(path.read_text(encoding='utf-8')))
+    assert told is not None
+    lines = [line for line in told.splitlines() if line.strip()]
+    assert 2 <= len(lines) <= 6
+    assert sum(line.startswith('May enter: ') for line in lines) == 1

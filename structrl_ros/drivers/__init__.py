@@ -1,1 +1,5 @@
-"""Drivers: arms, cameras and input devices, with the vendors' packages inside."""
+"""Drivers: arms, cameras and input devices behind the ports.
+
+May enter: vendor packages, each imported inside the module that needs it; no node.
+Messages are known to the four modules alone whose vendor's interface they are.
+"""

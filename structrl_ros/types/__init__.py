@@ -1,9 +1,9 @@
 """Frozen dataclasses that pass between the rooms; each mirrors a message of `structrl_msgs`.
 
+May enter: numpy alone; names are imported from here, never from the modules below.
 Times are integer nanoseconds of the body's clock (`stamp_ns`, the time of the observation that a
 value is about). Quaternions are xyzw, lengths metres, angles radians. Arrays are read-only by
-agreement: who needs to change one copies it. Names are imported from here, never from the modules
-below (a contract of import-linter).
+agreement: who needs to change one copies it.
 """
 
 from structrl_ros.types.arm import ArmMode
