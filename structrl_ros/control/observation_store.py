@@ -46,6 +46,7 @@ class ObservationStore:
         self._worlds: deque[SimulatorState] = deque(maxlen=HISTORY)
         self._images: dict[str, UInt8] = {}
         self._stamps: dict[str, int] = {}
+        self._ahead: set[str] = set()
         self._since_ns = 0
         self._episode = 0
 
@@ -73,8 +74,13 @@ class ObservationStore:
             self._arm.append(state)
 
     def take_image(self, role: str, stamp_ns: int, image: UInt8) -> None:
-        """Keep a picture, if it is of this episode and newer than the one before."""
-        if stamp_ns >= max(self._since_ns, self._stamps.get(role, 0)):
+        """Keep a picture, if it is of this episode and newer than the one before.
+
+        One that was found to be ahead of the clock hinders none that is not.
+        """
+        newest_ns = 0 if role in self._ahead else self._stamps.get(role, 0)
+        if stamp_ns >= max(self._since_ns, newest_ns):
+            self._ahead.discard(role)
             self._images[role] = image
             self._stamps[role] = stamp_ns
 
@@ -101,7 +107,11 @@ class ObservationStore:
                 hint = ' (is use_sim_time set?)' if age_s > 1e6 else ''
                 raise StaleDataError(f'{name} {age_s:.2f} s old, limit {limit_s:.2f} s{hint}')
             if age_s < -AHEAD_S:
-                raise StaleDataError(f'{name} stamped {-age_s:.2f} s ahead of the clock')
+                self._ahead.add(name)
+                raise StaleDataError(
+                    f'{name} stamped {-age_s:.2f} s ahead of the clock, limit {AHEAD_S:.2f} s: '
+                    'do the machines share one clock?'
+                )
         return self._build(self._reference_ns())
 
     def assemble_at(self, stamp_ns: int) -> Observation:

@@ -7,6 +7,9 @@ from structrl_ros.types import Predicates
 from structrl_ros.types import Progress
 from structrl_ros.types import UInt8
 
+#: A stamp so much older than the newest is no late message: time went back, or was wrong before.
+BACK_NS = 5_000_000_000
+
 
 class LatestObservation:
     """Collects what comes over the topics; belongs to one thread or is used under a lock."""
@@ -41,11 +44,13 @@ class LatestObservation:
 
     def take_stamp(self, stamp_ns: int) -> None:
         """Note that something was observed at this time."""
-        self._stamp_ns = max(self._stamp_ns, stamp_ns)
+        if stamp_ns > self._stamp_ns or self._stamp_ns - stamp_ns > BACK_NS:
+            self._stamp_ns = stamp_ns
 
     def take_image(self, role: str, stamp_ns: int, image: UInt8) -> None:
         """Keep an image unless a newer one of the role is here."""
-        if stamp_ns >= self._image_stamps.get(role, 0):
+        newest_ns = self._image_stamps.get(role, 0)
+        if stamp_ns >= newest_ns or newest_ns - stamp_ns > BACK_NS:
             self._images[role] = image
             self._image_stamps[role] = stamp_ns
             self.take_stamp(stamp_ns)

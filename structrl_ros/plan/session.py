@@ -25,6 +25,7 @@ from structrl_ros.plan.commands import PublishPlan
 from structrl_ros.plan.commands import PublishVerdict
 from structrl_ros.plan.commands import State
 from structrl_ros.plan.executive import Executive
+from structrl_ros.plan.latest import BACK_NS
 from structrl_ros.plan.latest import LatestObservation
 from structrl_ros.plan.look import Look
 from structrl_ros.plan.monitor_clock import MonitorClock
@@ -124,8 +125,11 @@ class TaskSession:
     def update(self, take: Callable[[LatestObservation], None]) -> None:
         """Take something observed, then do what is due."""
         with self._lock:
+            before_ns = self._latest.stamp_ns
             take(self._latest)
             self._note_news()
+            if (back_ns := before_ns - self._latest.stamp_ns) > 0:
+                self.abort(f'the time of the observations went back by {back_ns / 1e9:.1f} s')
             if self._settings.lockstep:
                 self._begin_chunk()
             else:
@@ -160,8 +164,7 @@ class TaskSession:
             if not self._settings.lockstep:
                 self._tick()
             elif self.executive.current is None:
-                seen = self._latest.snapshot()
-                self._do(self.executive.tick(seen, self._now(), may_ask=False))
+                self._do(self.executive.tick(self._latest.snapshot(), self._now(), may_ask=False))
             self._end_late()
             still_s = self._wall() - self._news_s
             limit_s = self._settings.stall_limit_s
@@ -169,9 +172,9 @@ class TaskSession:
                 self.abort(f'the body stands still: no news and no clock for {limit_s:g} s')
 
     def _now(self) -> int:
-        """Return the time of the newest observation, or the clock's if observations stay away."""
+        """Return the time of the newest observation, or the clock's if that is far from it."""
         now, stamp = self._clock.now_ns(), self._latest.stamp_ns
-        return stamp if now - stamp < 2 * self._settings.period_ns else now
+        return stamp if -BACK_NS <= now - stamp < 2 * self._settings.period_ns else now
 
     def _note_news(self) -> None:
         """Restart the wall clock's guard if the body's time has moved, or a call runs."""

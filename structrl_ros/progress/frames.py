@@ -19,6 +19,8 @@ from structrl_ros.types import UInt8
 
 #: Pictures of a role that are kept in lock-step, where a body may be this many chunks ahead.
 HISTORY = 100
+#: A picture so much older than the newest is no late one: time went back, or was wrong before.
+BACK_NS = 5_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +115,10 @@ class FrameQueue:
     def take(self, role: str, stamp_ns: int, image: UInt8) -> None:
         """Keep a picture, if it is of this episode and newer than the one before."""
         pictures = self._pictures[role]
-        if stamp_ns < self._since_ns or (pictures and stamp_ns <= pictures[-1][0]):
+        if stamp_ns < self._since_ns or (pictures and 0 <= pictures[-1][0] - stamp_ns <= BACK_NS):
             return
+        if pictures and stamp_ns < pictures[-1][0]:
+            pictures.clear()
         pictures.append((stamp_ns, image))
         self._absent.discard(role)
 
