@@ -18,17 +18,29 @@ if TYPE_CHECKING:
     from structrl_ros.training.image_edit_plan import EditOptions
     from structrl_ros.training.image_edit_run import EditReport
 
+Sets = Annotated[
+    list[Path], typer.Argument(metavar='SET...', help='Sets whose source pictures are edited.')
+]
+Operators = Annotated[
+    list[str] | None, typer.Option(help='Only this operator; repeat for several.')
+]
+Fields = Annotated[
+    list[str] | None, typer.Option(help='One more field of the form, as quality=low.')
+]
+SeedField = Annotated[
+    str, typer.Option(help='Field of the form that takes the seed; default: none.')
+]
+KeyVariable = Annotated[
+    str, typer.Option(help='Environment variable that holds the key; empty: no key.')
+]
+
 
 def image_edit(
-    sets: Annotated[
-        list[Path], typer.Argument(metavar='SET...', help='Sets whose source pictures are edited.')
-    ],
+    sets: Sets,
     out: Annotated[Path, typer.Option(help='Folder of the set; that of a run goes on with it.')],
     base_url: Annotated[str, typer.Option(help='Address of the server, up to /v1.')],
     model: Annotated[str, typer.Option(help='Name of the model on the server.')],
-    operator: Annotated[
-        list[str] | None, typer.Option(help='Only this operator; repeat for several.')
-    ] = None,
+    operator: Operators = None,
     references: Annotated[
         int, typer.Option(min=0, max=13, help='Frames that are sent beside the one to edit.')
     ] = 13,
@@ -44,15 +56,9 @@ def image_edit(
     workers: Annotated[int, typer.Option(min=1, max=64, help='Requests at a time.')] = 2,
     retries: Annotated[int, typer.Option(min=0, help='Tries after the first that failed.')] = 3,
     timeout: Annotated[float, typer.Option(min=0.001, help='Longest try, seconds.')] = 180.0,
-    field: Annotated[
-        list[str] | None, typer.Option(help='One more field of the form, as quality=low.')
-    ] = None,
-    seed_field: Annotated[
-        str, typer.Option(help='Field of the form that takes the seed; default: none.')
-    ] = '',
-    key_variable: Annotated[
-        str, typer.Option(help='Environment variable that holds the key; empty: no key.')
-    ] = 'OPENAI_API_KEY',
+    field: Fields = None,
+    seed_field: SeedField = '',
+    key_variable: KeyVariable = 'OPENAI_API_KEY',
     seed: Annotated[int, typer.Option(min=0, help='Of what operators bring.')] = 0,
     dry_run: Annotated[
         bool, typer.Option('--dry-run', help='Count requests and print one; send none.')

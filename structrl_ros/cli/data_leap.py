@@ -17,6 +17,7 @@ from structrl_ros.errors import ParameterError
 
 if TYPE_CHECKING:
     from structrl_ros.training.leap_card import SetReport
+    from structrl_ros.training.leap_run import LeapRequest
     from structrl_ros.training.leap_run import SimulatedTask
 
 Recordings = Annotated[
@@ -69,7 +70,6 @@ def leap(
         from structrl_ros.training.leap_episode import PICTURE_FORMATS
         from structrl_ros.training.leap_rows import RowSettings
         from structrl_ros.training.leap_run import LeapRequest
-        from structrl_ros.training.leap_run import make_set
         from structrl_ros.training.leap_simulated import FrameSettings
 
     if picture not in PICTURE_FORMATS:
@@ -85,7 +85,13 @@ def leap(
         rows=RowSettings(plans=plans, seed=seed),
         test_share=test_share,
     )
-    console = Console(soft_wrap=True)
+    _print(request, workers, Console(soft_wrap=True))
+
+
+def _print(request: LeapRequest, workers: int, console: Console) -> None:
+    """Make a set, tell how far it is, and print what it holds."""
+    from structrl_ros.training.leap_run import make_set
+
     began = time.monotonic()
     with console.status('recording') as status:
         heard = 0
@@ -98,7 +104,7 @@ def leap(
                 console.print(f'left out: {escape(name)}: {escape(reason)}', style='yellow')
 
         report = make_set(request, workers, tell)
-    console.print(_table(report, out))
+    console.print(_table(report, request.out))
     console.print(
         f'{report.triplets} triplets of {len(report.episodes)} demonstrations in '
         f'{time.monotonic() - began:.0f} s',

@@ -13,6 +13,7 @@ from structrl_ros.cli.evaluate_planner import planner
 from structrl_ros.cli.evaluate_sim_to_real import cards
 from structrl_ros.cli.evaluate_sim_to_real import sim_to_real
 from structrl_ros.cli.training_worlds import worlds_of
+from structrl_ros.errors import ParameterError
 
 evaluate = typer.Typer(no_args_is_help=True, help='Measure success rates, with intervals.')
 evaluate.command()(cards)
@@ -25,6 +26,13 @@ Policies = Annotated[
     list[str] | None,
     typer.Option('--policy', help='NAME of the protocol, or NAME=CHECKPOINT; repeat it.'),
 ]
+BodyAssignments = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar='[KEY:=VALUE]...', help='body.KEY: of the body, policy.KEY: of the policy.'
+    ),
+]
+JsonFile = Annotated[Path | None, typer.Option('--json', help='Also write the numbers here.')]
 ProtocolFile = Annotated[Path, typer.Argument(help='Protocol, a YAML file.')]
 
 
@@ -53,12 +61,7 @@ def policy(
     what: Annotated[
         str, typer.Argument(help='Protocol (.yaml), or a checkpoint or run directory.')
     ],
-    assignments: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar='[KEY:=VALUE]...', help='body.KEY: of the body, policy.KEY: of the policy.'
-        ),
-    ] = None,
+    assignments: BodyAssignments = None,
     policies: Policies = None,
     out: Annotated[
         Path | None, typer.Option(help='Folder of a protocol; the same one goes on.')
@@ -77,9 +80,7 @@ def policy(
         int, typer.Option(min=0, help='Processes that step bodies; 0: one a core.')
     ] = 0,
     ray: Annotated[str, typer.Option(help='Address of a Ray cluster.')] = '',
-    json: Annotated[Path | None, typer.Option('--json', help='Also write the numbers here.')] = (
-        None
-    ),
+    json: JsonFile = None,
 ) -> None:
     """Play a protocol, or say how often a checkpoint succeeds without and with noise.
 
@@ -88,21 +89,15 @@ def policy(
     Examples: [bold]structrl evaluate policy protocol.yaml --policy after --out runs/after[/],
     [bold]structrl evaluate policy runs/ppo --body twin --task pack_lunch[/]
     """
-    from structrl_ros.cli.up import parse_assignments
-    from structrl_ros.errors import ParameterError
-
     if what.endswith(('.yaml', '.yml')):
-        from structrl_ros.cli.evaluate_protocol import play_protocol
-
-        if out is None:
-            raise ParameterError('--out: the folder of the evaluation must be given')
         if assignments or task or json:
             raise ParameterError('a protocol says everything itself; allowed: --policy, --out')
-        play_protocol(Path(what), policies or [], out, workers, ray, _console())
+        _play_protocol(Path(what), policies or [], out, workers, ray)
         return
     if out is not None or policies:
         raise ParameterError('--out and --policy: go with a protocol (.yaml)')
     from structrl_ros.cli.evaluate_checkpoint import evaluate_checkpoint
+    from structrl_ros.cli.up import parse_assignments
     from structrl_ros.sim.registry import default_task
     from structrl_ros.training.run_request import make_request
 
@@ -123,6 +118,16 @@ def policy(
     )
 
 
+def _play_protocol(
+    protocol: Path, policies: list[str], out: Path | None, workers: int, ray: str
+) -> None:
+    from structrl_ros.cli.evaluate_protocol import play_protocol
+
+    if out is None:
+        raise ParameterError('--out: the folder of the evaluation must be given')
+    play_protocol(protocol, policies, out, workers, ray, _console())
+
+
 @evaluate.command()
 def report(folder: Folder) -> None:
     """Show the numbers of an evaluation, finished or not, and write results.json.
@@ -139,9 +144,7 @@ def compare(
     first: Annotated[Path, typer.Argument(help='Folder of A, or of A and B together.')],
     second: Annotated[Path | None, typer.Argument(help='Folder of B.')] = None,
     seed: Annotated[int, typer.Option(min=0, help='Seed of the bootstrap.')] = 0,
-    json: Annotated[Path | None, typer.Option('--json', help='Also write the numbers here.')] = (
-        None
-    ),
+    json: JsonFile = None,
     html: Annotated[Path | None, typer.Option('--html', help='Also write a page here.')] = None,
 ) -> None:
     """Compare two policies on the same episodes: McNemar's exact test, bootstrap by task.

@@ -27,30 +27,31 @@ if TYPE_CHECKING:
 #: Backends that are models: they read words and may look at pictures.
 _MODELS = ('openai', 'local')
 
+Assignments = Annotated[
+    list[str] | None,
+    typer.Argument(metavar='[KEY:=VALUE]...', help='Parameters of planner_node.'),
+]
+Examples = Annotated[
+    list[int] | None,
+    typer.Option('--examples', help='Examples in the prompt of a model; repeat to compare.'),
+]
+Kinds = Annotated[list[str] | None, typer.Option(help='plan, choice or completion; default: all.')]
+JsonFile = Annotated[Path | None, typer.Option('--json', help='Also write the numbers here.')]
+
 
 def planner(
     folder: Annotated[Path, typer.Argument(help='A set of structrl data leap.')],
-    assignments: Annotated[
-        list[str] | None,
-        typer.Argument(metavar='[KEY:=VALUE]...', help='Parameters of planner_node.'),
-    ] = None,
-    examples: Annotated[
-        list[int] | None,
-        typer.Option('--examples', help='Examples in the prompt of a model; repeat to compare.'),
-    ] = None,
+    assignments: Assignments = None,
+    examples: Examples = None,
     pictures: Annotated[
         bool, typer.Option('--pictures/--no-pictures', help='Leave pictures out of questions.')
     ] = True,
-    kind: Annotated[
-        list[str] | None, typer.Option(help='plan, choice or completion; default: all.')
-    ] = None,
+    kind: Kinds = None,
     limit: Annotated[
         int, typer.Option(min=0, help='Questions of each kind, drawn by the seed; 0: all.')
     ] = 0,
     seed: Annotated[int, typer.Option(min=0, help='Of limits, examples and intervals.')] = 0,
-    json: Annotated[Path | None, typer.Option('--json', help='Also write the numbers here.')] = (
-        None
-    ),
+    json: JsonFile = None,
 ) -> None:
     """Score open plans, four-way choices and completion, with intervals.
 
@@ -62,20 +63,14 @@ def planner(
     openai_model:=NAME --examples 0 --examples 2[/]
     """
     from structrl_ros.cli.evaluate_planner_tables import print_results
-    from structrl_ros.models.whole_files import whole_file
     from structrl_ros.nodes.planner_backends import make_backends
     from structrl_ros.training.leap_rows import KINDS
 
     with export_libraries():
         from structrl_ros.training.leap_set import split_path
     kinds = tuple(kind or KINDS)
-    if unknown := [k for k in kinds if k not in KINDS]:
-        raise ParameterError(f'--kind {unknown[0]!r}; allowed: {", ".join(KINDS)}')
     counts = list(dict.fromkeys(examples or [0]))
-    if min(counts) < 0:
-        raise ParameterError(f'--examples {min(counts)}; allowed: 0 and more')
-    if max(counts) and 'plan' not in kinds:
-        raise ParameterError('--examples go with plans; allowed: --kind plan, or 0')
+    _check_questions(kinds, counts)
     rows = read_questions(folder, kinds, limit, seed)
     parameters = read_parameters(assignments or [], rows[0].roles, pictures=pictures)
     if max(counts) and parameters.planner not in _MODELS:
@@ -103,9 +98,27 @@ def planner(
     }
     print_results(document, console)
     if json is not None:
-        with whole_file(json) as new:
-            new.write_text(json_text.dumps(document, indent=1) + '\n', encoding='utf-8')
-        console.print(f'numbers: {escape(str(json))}', highlight=False)
+        _write(document, json, console)
+
+
+def _check_questions(kinds: tuple[str, ...], counts: list[int]) -> None:
+    """Raise ParameterError unless such questions can be asked behind so many examples."""
+    from structrl_ros.training.leap_rows import KINDS
+
+    if unknown := [k for k in kinds if k not in KINDS]:
+        raise ParameterError(f'--kind {unknown[0]!r}; allowed: {", ".join(KINDS)}')
+    if min(counts) < 0:
+        raise ParameterError(f'--examples {min(counts)}; allowed: 0 and more')
+    if max(counts) and 'plan' not in kinds:
+        raise ParameterError('--examples go with plans; allowed: --kind plan, or 0')
+
+
+def _write(document: dict[str, Any], path: Path, console: Console) -> None:
+    from structrl_ros.models.whole_files import whole_file
+
+    with whole_file(path) as new:
+        new.write_text(json_text.dumps(document, indent=1) + '\n', encoding='utf-8')
+    console.print(f'numbers: {escape(str(path))}', highlight=False)
 
 
 def _questions_of(rows: list[LeapRow], counts: list[int]) -> list[list[LeapRow]]:

@@ -8,6 +8,7 @@ the split of its source (Robo-Dopamine 2.0, "Structured OOD Data Construction").
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import asdict
 from dataclasses import dataclass
@@ -130,44 +131,30 @@ def write_episode(
     The edits are those that are `planned`, with their targets, else those of `plan_edits`.
     """
     name = episode_name(source.body, source.start)
-    split = split_of(source.start, test_share)
     folder = out / name
     folder.mkdir(parents=True, exist_ok=True)
     roles = list(stage.handles.cameras)
     takes = source.takes
-    pictures: dict[str, Any] = {
-        role: np.stack([stage.render(t, role) for t in takes]) for role in roles
-    }
+    pictures: dict[str, Any] = {r: np.stack([stage.render(t, r) for t in takes]) for r in roles}
     np.savez_compressed(folder / 'source.npz', **pictures)
     protected = frozenset(stage.handles.movable) & {phase.target for phase in source.phases}
-    parsed = parse_manipulation(source.instruction)
     drawn = int(np.random.default_rng([seed, *name.encode()]).integers(2**31))
     records = []
     for edit, target in plan_edits(source) if planned is None else planned:
         edited = stage.edits(takes, edit, target, protected, drawn)
-        frames = list(edit.frames)
-        arrays: dict[str, Any] = {
-            role: np.stack([edited.render(i, role) for i in frames]) for role in roles
-        }
-        changed = [
-            max(changed_share(pictures[role][i], arrays[role][n]) for role in roles)
-            for n, i in enumerate(frames)
-        ]
+        views = {r: np.stack([edited.render(i, r) for i in edit.frames]) for r in roles}
         file = f'{edit.operator.value}.npz'
-        np.savez_compressed(folder / file, frames=np.array(frames), **arrays)
+        arrays: dict[str, Any] = {'frames': np.array(edit.frames), **views}
+        np.savez_compressed(folder / file, **arrays)
         records.append(
-            EditRecord(
-                operator=edit.operator.value,
-                group='negative' if edit.operator.is_negative else 'robust',
-                primitive=edit.primitive.value,
+            edit_record(
+                edit,
+                edit.frames,
+                pictures,
+                views,
+                instruction=source.instruction,
                 target=target,
-                onset=_onset(edit, planned is not None),
-                start=edit.start,
-                stop=edit.stop,
-                edited_frames=frames,
-                changed_pixels=[round(share, 4) for share in changed],
-                is_multi_stage=parsed.is_multi_stage,
-                has_many_objects=parsed.has_many_objects,
+                is_drawn=planned is not None,
                 seed=drawn,
                 renderer='mujoco',
                 file=f'{name}/{file}',
@@ -175,7 +162,7 @@ def write_episode(
         )
     return SourceRecord(
         episode=name,
-        split=split,
+        split=split_of(source.start, test_share),
         body=source.body,
         task=source.start.task,
         instruction=source.instruction,
@@ -190,10 +177,58 @@ def write_episode(
     )
 
 
-def _onset(edit: Edit, is_planned: bool) -> str:
-    if edit.operator.is_persistent:
-        return 'persistent'
-    return 'first eligible frame of a drawn phase' if is_planned else 'first eligible frame'
+def edit_record(
+    edit: Edit,
+    frames: range,
+    pictures: Mapping[str, UInt8],
+    views: Mapping[str, UInt8],
+    *,
+    instruction: str,
+    target: str,
+    seed: int,
+    renderer: str,
+    file: str,
+    is_drawn: bool = False,
+    requests: str = '',
+) -> EditRecord:
+    """Return what the manifest says of the frames of an edit.
+
+    Args:
+        edit: What was edited.
+        frames: Of its frames, those that are in the file.
+        pictures: Of the source, by role, shape (T, S, S, 3).
+        views: Of the edited frames, by role, shape (len(frames), S, S, 3).
+        instruction: Of the source.
+        target: Thing that the edit is about, '' where robust.
+        seed: Of what the operator brought.
+        renderer: What made the pictures.
+        file: With the pictures, below the set.
+        is_drawn: Whether the phase that it begins in was drawn.
+        requests: File with the requests for them, '' where none was sent.
+    """
+    parsed = parse_manipulation(instruction)
+    first = 'first eligible frame of a drawn phase' if is_drawn else 'first eligible frame'
+    changed = (
+        max(changed_share(pictures[role][i], views[role][n]) for role in views)
+        for n, i in enumerate(frames)
+    )
+    return EditRecord(
+        operator=edit.operator.value,
+        group='negative' if edit.operator.is_negative else 'robust',
+        primitive=edit.primitive.value,
+        target=target,
+        onset='persistent' if edit.operator.is_persistent else first,
+        start=frames.start,
+        stop=frames.stop,
+        edited_frames=list(frames),
+        changed_pixels=[round(share, 4) for share in changed],
+        is_multi_stage=parsed.is_multi_stage,
+        has_many_objects=parsed.has_many_objects,
+        seed=seed,
+        renderer=renderer,
+        file=file,
+        requests=requests,
+    )
 
 
 def write_manifest(out: Path, records: Sequence[SourceRecord]) -> None:

@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 
 from structrl_ros.models.whole_files import whole_file
-from structrl_ros.progress.manipulation import parse_manipulation
 from structrl_ros.progress.source_progress import source_progress
 from structrl_ros.progress.views import resize_area
-from structrl_ros.sim.counterfactual.stage import changed_share
 from structrl_ros.training.counterfactual_set import EditRecord
+from structrl_ros.training.counterfactual_set import edit_record
 from structrl_ros.training.image_edit_client import EditorSettings
 from structrl_ros.training.image_edit_picture import ImageAnswerError
 from structrl_ros.training.image_edit_picture import decode
@@ -130,10 +129,6 @@ def write_edit(
     arrays: dict[str, Any] = {
         role: np.stack([views[i, role].picture for i in frames]) for role in source.roles
     }
-    changed = [
-        max(changed_share(pictures[role][i], arrays[role][n]) for role in source.roles)
-        for n, i in enumerate(frames)
-    ]
     file = f'{source.episode}/{edit.operator.value}.npz'
     requests = f'{source.episode}/{edit.operator.value}.requests.jsonl'
     records = [views[i, role].record for i in frames for role in source.roles]
@@ -141,19 +136,13 @@ def write_edit(
         np.savez_compressed(stream, frames=np.array(frames), **arrays)
     with whole_file(out / requests) as place:
         place.write_text(''.join(f'{_line(record)}\n' for record in records), encoding='utf-8')
-    parsed = parse_manipulation(source.instruction)
-    return EditRecord(
-        operator=edit.operator.value,
-        group='negative' if edit.operator.is_negative else 'robust',
-        primitive=edit.primitive.value,
+    return edit_record(
+        edit,
+        frames,
+        pictures,
+        arrays,
+        instruction=source.instruction,
         target=planned.targets[edit.start] if edit.operator.is_negative else '',
-        onset='persistent' if edit.operator.is_persistent else 'first eligible frame',
-        start=frames.start,
-        stop=frames.stop,
-        edited_frames=list(frames),
-        changed_pixels=[round(share, 4) for share in changed],
-        is_multi_stage=parsed.is_multi_stage,
-        has_many_objects=parsed.has_many_objects,
         seed=planned.seed,
         renderer=f'image-edit:{records[0].model}',
         file=file,

@@ -18,11 +18,11 @@ from structrl_ros.models.whole_files import whole_file
 from structrl_ros.sim.twin.demonstrations import demonstrations
 from structrl_ros.training.body_worlds import make_demonstrator
 from structrl_ros.training.body_worlds import world_maker
+from structrl_ros.training.collector import MakeWorld
 from structrl_ros.training.demonstrations import Demonstrations
 from structrl_ros.training.evaluate import evaluate_policy
 from structrl_ros.training.experiments.plan import StartRecipe
 from structrl_ros.training.practice import Report
-from structrl_ros.training.run_directory import RunDirectory
 from structrl_ros.training.run_directory import create_run
 from structrl_ros.training.run_directory import open_run
 from structrl_ros.training.settings import SftSettings
@@ -67,25 +67,7 @@ def prepare_start(
     make_world = world_maker(
         recipe.body, environments=min(64, episodes), workers=workers, options=recipe.world
     )
-    run = open_run(path) if path.is_dir() and any(path.iterdir()) else _create(recipe, path)
-    try:
-        world = make_world()
-        world.close()
-        policy = (
-            run.load_policy()
-            if run.has_checkpoint
-            else fresh_policy(recipe.policy, world.spec, settings.seed)
-        )
-        imitation = Imitation(
-            demonstrator=make_demonstrator(recipe.body, settings.tasks, options=recipe.world),
-            demonstrations=_shortcuts(recipe, settings) if recipe.shortcut else None,
-            run=run,
-            report=report,
-            title=f'sft on {recipe.body}: {recipe.task}',
-        )
-        train_sft(policy, settings, imitation)
-    finally:
-        run.close()
+    policy = _imitated(recipe, path, settings, make_world, report)
 
     def evaluate(explore: bool) -> JsonObject:
         return evaluate_policy(
@@ -106,6 +88,37 @@ def prepare_start(
     return path
 
 
+def _imitated(
+    recipe: StartRecipe,
+    path: Path,
+    settings: SftSettings,
+    make_world: MakeWorld,
+    report: Report | None,
+) -> ChunkPolicy:
+    """Return the policy of a start, imitated in its run directory, which may have begun."""
+    has_begun = path.is_dir() and any(path.iterdir())
+    run = open_run(path) if has_begun else create_run(path, asdict(recipe))
+    try:
+        world = make_world()
+        world.close()
+        policy = (
+            run.load_policy()
+            if run.has_checkpoint
+            else fresh_policy(recipe.policy, world.spec, settings.seed)
+        )
+        imitation = Imitation(
+            demonstrator=make_demonstrator(recipe.body, settings.tasks, options=recipe.world),
+            demonstrations=_shortcuts(recipe, settings) if recipe.shortcut else None,
+            run=run,
+            report=report,
+            title=f'sft on {recipe.body}: {recipe.task}',
+        )
+        train_sft(policy, settings, imitation)
+    finally:
+        run.close()
+    return policy
+
+
 def measured_start(path: Path) -> Mapping[str, Any]:
     """Return what is known of a start that is whole.
 
@@ -117,10 +130,6 @@ def measured_start(path: Path) -> Mapping[str, Any]:
     except (OSError, ValueError) as error:
         raise CheckpointError(f'{path / MEASURED} cannot be read: {error}') from None
     return found
-
-
-def _create(recipe: StartRecipe, path: Path) -> RunDirectory:
-    return create_run(path, asdict(recipe))
 
 
 def _shortcuts(recipe: StartRecipe, settings: SftSettings) -> Demonstrations:
