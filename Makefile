@@ -26,7 +26,7 @@ FAST := not slow and not hardware and not hardware_sim and not network
 .PHONY: help
 help:
 	@sed -n '/^# make/,/^$$/s/^# \{0,1\}//p' Makefile
-	@echo 'More: install, check, format, test-slow, colcon, franka-sim, vlm-server, bench, licences, clean'
+	@echo 'More: install, check, docs, format, test-slow, colcon, franka-sim, vlm-server, bench, licences, clean'
 
 # --- installation: one stamp a step, so that a second call does nothing twice ---------------
 # LIBERO comes last: pip would complain at every later step of pins that it does not need.
@@ -94,6 +94,11 @@ $(STAMPS)/sensors: requirements/sensors.txt | $(STAMPS)/wheels-$(ROS_DISTRO_WHEE
 $(STAMPS)/console: requirements/console.txt | $(STAMPS)/wheels-$(ROS_DISTRO_WHEELS)
 	@echo 'structrl: installing the libraries for the console'
 	@$(PIP) install -q -r requirements/console.txt
+	@touch $@
+
+$(STAMPS)/docs: requirements/docs.txt | $(STAMPS)/editable
+	@echo 'structrl: installing the libraries for the site of the docs'
+	@$(PIP) install -q -r requirements/docs.txt
 	@touch $@
 
 # --- use -----------------------------------------------------------------------------------
@@ -199,6 +204,13 @@ endef
 .PHONY: clean-franka-sim
 clean-franka-sim:
 	@rm -rf $(FRANKA_SIM_VENV)
+
+# The docs as a site, build/site/index.html; a warning is an error. The variable silences an
+# advertisement of the theme about another version of mkdocs.
+.PHONY: docs
+docs: install $(STAMPS)/docs
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo 'the docs are in build/site/index.html'
 
 .PHONY: licences
 licences: install

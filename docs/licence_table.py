@@ -28,6 +28,7 @@ PURPOSES = {
     'learning': 'training, optional',
     'learning-no-deps': 'training, optional',
     'dev': 'development',
+    'docs': 'site of the docs',
 }
 
 TEXTS = {
@@ -86,7 +87,7 @@ def rows() -> list[tuple[str, str, str, str]]:
     found: dict[str, tuple[str, str, str, str]] = {}
     for stem, purpose in PURPOSES.items():
         for line in (REQUIREMENTS / f'{stem}.txt').read_text().splitlines():
-            name = re.split(r'[=<>]', line.strip())[0]
+            name = re.split(r'[=<>\[]', line.strip())[0]
             if name and name not in found:
                 found[name] = (name, *licence(name), purpose)
     torch = licence('torch')
