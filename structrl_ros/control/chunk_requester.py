@@ -21,6 +21,7 @@ from structrl_ros.types import ActionChunk
 from structrl_ros.types import ChunkDone
 from structrl_ros.types import Episode
 from structrl_ros.types import Float32
+from structrl_ros.types import Intervention
 from structrl_ros.types import Observation
 from structrl_ros.types import Plan
 from structrl_ros.types import PolicySpec
@@ -28,6 +29,9 @@ from structrl_ros.types import Safety
 from structrl_ros.types import SafetyState
 from structrl_ros.types import Subtask
 from structrl_ros.types import SubtaskStatus
+
+#: What of the graph decides when the policy is asked, and for what.
+News = Episode | Plan | SubtaskStatus | ChunkDone | Safety | Intervention
 
 _LATCHED = (SafetyState.STOPPED, SafetyState.EMERGENCY)
 
@@ -94,6 +98,22 @@ class ChunkRequester:
     def episode(self) -> Episode | None:
         """The episode that runs, None before the first and after an end."""
         return self._episode
+
+    def see(self, news: News) -> None:
+        """Hand to the right one of the methods below what the graph says."""
+        match news:
+            case Episode():
+                self.see_episode(news)
+            case Plan():
+                self.see_plan(news)
+            case SubtaskStatus():
+                self.see_status(news)
+            case ChunkDone():
+                self.see_done(news)
+            case Safety():
+                self.see_safety(news)
+            case Intervention():
+                self.take_over(news.active)
 
     def see_episode(self, episode: Episode) -> bool:
         """Note start or end of an episode; return whether the policy must be reset for it."""

@@ -10,10 +10,10 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from structrl_ros.control.chunk_requester import ChunkRequest
 from structrl_ros.control.chunk_requester import ChunkRequester
+from structrl_ros.control.chunk_requester import News
 from structrl_ros.control.observation_store import ObservationStore
 from structrl_ros.errors import StructRLError
 from structrl_ros.nodes.policy_worker import PolicyWorker
@@ -59,7 +59,7 @@ class PolicyDriver:
         self._worker = PolicyWorker()
         self._policy: Policy | None = None
         self._requester: ChunkRequester | None = None
-        self._notes: dict[str, Any] = {}
+        self._news: dict[type[News], News] = {}
         self._body = ''
         self._ready_episode = 0
         self._is_active = False
@@ -68,15 +68,15 @@ class PolicyDriver:
         self._latency_s = self._age_s = 0.0
         self._asked = self._failed = self._dropped = 0
 
-    def note(self, name: str, value: Any) -> None:
-        """Hand something to a method of the requester, now or as soon as there is one."""
+    def see(self, news: News) -> None:
+        """Hand to the requester what the graph says, now or as soon as there is one."""
         with self.lock:
-            if name == 'see_episode' and not value.ended and value.body != self._body:
-                self._make(value.body)
-            if name != 'see_episode':
-                self._notes[name] = value
+            if not isinstance(news, Episode):
+                self._news[type(news)] = news
+            elif not news.ended and news.body != self._body:
+                self._make(news.body)
             if self._requester is not None:
-                getattr(self._requester, name)(value)
+                self._requester.see(news)
         self.consider()
 
     def activate(self, active: bool) -> None:
@@ -162,8 +162,8 @@ class PolicyDriver:
             return
         self._policy, self._requester, self._body = policy, requester, body
         requester.pause(not self._is_active)
-        for name, value in self._notes.items():
-            getattr(requester, name)(value)
+        for news in self._news.values():
+            requester.see(news)
         self._ports.on_policy(policy.spec, requester.store)
 
     def _reset(self, policy: Policy, episode: Episode) -> None:

@@ -12,6 +12,7 @@ from rclpy.clock import ClockType
 from rclpy.lifecycle import LifecycleNode
 from rclpy.lifecycle import TransitionCallbackReturn
 
+from structrl_ros.control.chunk_requester import News
 from structrl_ros.control.observation_store import ObservationStore
 from structrl_ros.errors import MessageError
 from structrl_ros.errors import StructRLError
@@ -49,14 +50,14 @@ BEAT_S = 0.02
 SUCCESS = TransitionCallbackReturn.SUCCESS
 FAILURE = TransitionCallbackReturn.FAILURE
 
-#: Topic, decoder, and the method of `ChunkRequester` that takes the result.
-_HEARD: tuple[tuple[str, Callable[[Any], Any], str], ...] = (
-    (topics.PLAN, plan_from_message, 'see_plan'),
-    (topics.SUBTASK, subtask_status_from_message, 'see_status'),
-    (topics.EPISODE, episode_from_message, 'see_episode'),
-    (topics.CHUNK_DONE, chunk_done_from_message, 'see_done'),
-    (topics.SAFETY, safety_from_message, 'see_safety'),
-    (topics.INTERVENTION, lambda m: intervention_from_message(m).active, 'take_over'),
+#: Topic and decoder of what decides when the policy is asked.
+_HEARD: tuple[tuple[str, Callable[[Any], News]], ...] = (
+    (topics.PLAN, plan_from_message),
+    (topics.SUBTASK, subtask_status_from_message),
+    (topics.EPISODE, episode_from_message),
+    (topics.CHUNK_DONE, chunk_done_from_message),
+    (topics.SAFETY, safety_from_message),
+    (topics.INTERVENTION, intervention_from_message),
 )
 
 
@@ -114,8 +115,8 @@ class PolicyNode(LifecycleNode):
             lambda: self.destroy_publisher(self._health),
             lambda: self.destroy_publisher(self._chunks),
         ]
-        for topic, decode, method in _HEARD:
-            self._hear(topic, decode, method)
+        for topic, decode in _HEARD:
+            self._hear(topic, decode)
         return super().on_configure(state)
 
     def on_activate(self, state: Any) -> TransitionCallbackReturn:
@@ -150,14 +151,14 @@ class PolicyNode(LifecycleNode):
         """End the thread and free the policy."""
         self._driver.close()
 
-    def _hear(self, topic: str, decode: Callable[[Any], Any], method: str) -> None:
+    def _hear(self, topic: str, decode: Callable[[Any], News]) -> None:
         def heard(message: Any) -> None:
             try:
-                value = decode(message)
+                news = decode(message)
             except MessageError as error:
                 self.get_logger().warning(str(error))
                 return
-            self._driver.note(method, value)
+            self._driver.see(news)
 
         subscription = self.create_subscription(
             message_type(topic), topic, heard, subscriber_qos(topic)

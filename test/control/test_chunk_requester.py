@@ -14,6 +14,7 @@ from structrl_ros.errors import ParameterError
 from structrl_ros.errors import StaleDataError
 from structrl_ros.types import ChunkDone
 from structrl_ros.types import Episode
+from structrl_ros.types import Intervention
 from structrl_ros.types import Plan
 from structrl_ros.types import PolicySpec
 from structrl_ros.types import Proprioception
@@ -56,8 +57,8 @@ def done(chunk, stamp_ns, number=1):
 
 def requester(spec=EXPERT, lockstep=False, replan_steps=4):
     asker = ChunkRequester(spec, lockstep=lockstep, replan_steps=replan_steps)
-    asker.see_plan(PLAN)
-    asker.see_episode(episode())
+    asker.see(PLAN)
+    asker.see(episode())
     asker.see_status(status())
     see(asker, T0)
     return asker
@@ -227,14 +228,14 @@ def test_lockstep_asks_again_only_while_the_body_says_that_it_holds():
 @pytest.mark.parametrize(
     'change',
     [
-        lambda a: a.see_status(status('place(cup)')),
+        lambda a: a.see(status('place(cup)')),
         lambda a: a.see_status(status(revision=2)),
         lambda a: a.see_status(status('')),
         lambda a: a.see_episode(episode(2, T0 + SECOND)),
         lambda a: a.see_episode(episode(ended=True)),
-        lambda a: a.take_over(True),
+        lambda a: a.see(Intervention(T0, 1, True, 'hand', np.zeros(7))),
         lambda a: a.pause(True),
-        lambda a: a.see_safety(safety(SafetyState.EMERGENCY)),
+        lambda a: a.see(safety(SafetyState.EMERGENCY)),
     ],
 )
 def test_answer_from_before_a_change_is_dropped(change):
