@@ -14,6 +14,7 @@ from structrl_ros.calibration.pairing import Pair
 from structrl_ros.calibration.pairing import Pairing
 from structrl_ros.camera_types import Intrinsics
 from structrl_ros.errors import MessageError
+from structrl_ros.nodes.log_directory import ensure_log_directory
 from structrl_ros.wire import topics
 from structrl_ros.wire.image_codecs import image_from_message
 from structrl_ros.wire.image_codecs import intrinsics_from_message
@@ -55,6 +56,7 @@ class CalibrationInbox:
             topics.DIAGNOSTICS: self._take_health,
         }
         self._context = Context()
+        ensure_log_directory()
         rclpy.init(args=[], context=self._context)
         self._node = rclpy.create_node(
             'calibration_capture', context=self._context, namespace=namespace or None

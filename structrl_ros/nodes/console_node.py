@@ -29,6 +29,7 @@ from structrl_ros.console.pictures import PictureShelf
 from structrl_ros.errors import MessageError
 from structrl_ros.errors import ParameterError
 from structrl_ros.nodes.console_operator import RosOperator
+from structrl_ros.nodes.log_directory import ensure_log_directory
 from structrl_ros.types import ROLES
 from structrl_ros.types import Intervention
 from structrl_ros.types import Safety
@@ -142,6 +143,7 @@ class ConsoleLink:
             ParameterError: If the namespace is not one that ROS allows.
         """
         self._context = Context()
+        ensure_log_directory()
         rclpy.init(
             args=[],
             context=self._context,

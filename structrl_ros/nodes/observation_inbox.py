@@ -52,23 +52,15 @@ class ObservationInbox:
         self._then = then
         self._joints: Any = None
         self._pose: Any = None
-        heard: dict[str, Callable[[Any], None]] = {
-            topics.JOINT_STATES: self._take_joints,
-            topics.EE_POSE: self._take_pose,
-        }
+        self._lockstep = lockstep
+        self._subscriptions: list[Any] = []
+        self._hear(topics.JOINT_STATES, _as_it_is, self._take_joints)
+        self._hear(topics.EE_POSE, _as_it_is, self._take_pose)
         for role in spec.roles:
-            heard[topics.image_topic(role)] = self._image_taker(role)
+            self._hear(topics.image_topic(role), image_from_message, self._image_taker(role))
         if spec.privileged:
-            heard[topics.PRIVILEGED_STATE] = self._take_state
-        self._subscriptions = [
-            node.create_subscription(
-                message_type(topic),
-                topic,
-                self._guard(take),
-                subscriber_qos(topic, lockstep=lockstep),
-            )
-            for topic, take in heard.items()
-        ]
+            state = topics.PRIVILEGED_STATE
+            self._hear(state, simulator_state_from_message, store.take_simulator)
 
     def close(self) -> None:
         """End the subscriptions."""

@@ -9,6 +9,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
 from rclpy.signals import SignalHandlerOptions
 
+from structrl_ros.nodes.log_directory import ensure_log_directory
 from structrl_ros.nodes.overlay_node import OverlayNode
 from structrl_ros.nodes.overlay_page import OverlayPage
 from structrl_ros.nodes.spinning import catch_signals
@@ -28,6 +29,7 @@ def run_overlay(
         told: Called with the page's address.
     """
     ended = catch_signals()
+    ensure_log_directory()
     rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
     executor = SingleThreadedExecutor()
     try:

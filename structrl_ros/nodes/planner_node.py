@@ -20,6 +20,7 @@ from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.signals import SignalHandlerOptions
 
 from structrl_ros.errors import StructRLError
+from structrl_ros.nodes.log_directory import ensure_log_directory
 from structrl_ros.nodes.parameters import declare
 from structrl_ros.nodes.planner_backends import BackendMaker
 from structrl_ros.nodes.planner_backends import executive_settings
@@ -169,6 +170,7 @@ class PlannerNode(LifecycleNode):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the node until SIGINT or SIGTERM; a running task is ended first, with a plan to hold."""
     ended = catch_signals()
+    ensure_log_directory()
     rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
     try:
         node = PlannerNode()

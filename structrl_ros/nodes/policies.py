@@ -12,6 +12,7 @@ from structrl_ros.ports import Policy
 from structrl_ros.sim.registry import make_expert
 from structrl_ros.training.evaluated_policy import EXPERT_ROWS
 from structrl_ros.training.evaluated_policy import KEY_VARIABLE
+from structrl_ros.training.learned_policy import SHIPPED as SHIPPED
 from structrl_ros.training.learned_policy import LearnedPolicy as LearnedPolicy
 from structrl_ros.training.learned_policy import shipped_checkpoint as shipped_checkpoint
 
@@ -62,8 +63,8 @@ def make_policy(parameters: PolicyParameters, body: str) -> Policy:
             api_key=os.environ.get(KEY_VARIABLE, ''),
         )
         return RemotePolicy(settings)
-    if parameters.policy == 'flow':
-        return LearnedPolicy(shipped_checkpoint(body), body)
+    if parameters.policy in SHIPPED:
+        return LearnedPolicy(shipped_checkpoint(body, parameters.policy), body)
     return LearnedPolicy(Path(parameters.checkpoint).expanduser(), body)
 
 

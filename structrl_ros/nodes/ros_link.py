@@ -11,6 +11,7 @@ import rclpy
 from rclpy.context import Context
 from rclpy.signals import SignalHandlerOptions
 
+from structrl_ros.nodes.log_directory import ensure_log_directory
 from structrl_ros.nodes.message_pump import MessagePump
 from structrl_ros.nodes.ros_lane import RosLane
 
@@ -32,6 +33,7 @@ class RosLink:
         """Join the graph, with one lane a namespace ('' is the root)."""
         self._tracked = tracked
         self._context = Context()
+        ensure_log_directory()
         rclpy.init(
             args=[],
             context=self._context,

@@ -17,6 +17,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 
 from structrl_ros.errors import StructRLError
+from structrl_ros.nodes.log_directory import ensure_log_directory
 
 #: Longest wait for something to do, seconds: the longest time until a signal is noticed.
 LOOK_S = 0.25
@@ -66,6 +67,7 @@ def run_node(
         The exit status: 1 if the node could not start for a user's mistake, said in one line.
     """
     ended = catch_signals()
+    ensure_log_directory()
     rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
     try:
         node = make(ended)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 import rclpy
 
+from structrl_ros.nodes.log_directory import ensure_log_directory
 from structrl_ros.nodes.topic_camera import TopicCamera
 from structrl_ros.params.camera import CameraParameters
 from structrl_ros.ports import Camera
@@ -22,6 +23,7 @@ def subscribed_camera(p: CameraParameters, clock: Clock) -> Iterator[Camera]:
         p: Parameters of a camera_node; `source` is the topic.
         clock: Tells when a frame was received.
     """
+    ensure_log_directory()
     rclpy.init(args=[])
     node = rclpy.create_node('structrl_doctor_camera')
     camera = TopicCamera(

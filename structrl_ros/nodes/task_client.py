@@ -19,6 +19,8 @@ from structrl_msgs.action import ExecuteTask
 
 from structrl_ros.errors import StaleDataError
 from structrl_ros.errors import StructRLError
+from structrl_ros.nodes.log_directory import ensure_log_directory
+from structrl_ros.nodes.publishers import publisher_names
 from structrl_ros.types import ChunkDone
 from structrl_ros.types import Episode
 from structrl_ros.types import Plan
@@ -90,6 +92,7 @@ class TaskClient:
         self._watch = watch or (lambda: None)
         self._episode: Episode | None = None
         self._context = Context()
+        ensure_log_directory()
         rclpy.init(args=[], context=self._context, signal_handler_options=SignalHandlerOptions.NO)
         self._node = rclpy.create_node(
             'task_client', namespace=namespace or None, context=self._context
@@ -188,6 +191,12 @@ class TaskClient:
         self._spin_until(sent.done, 30.0, 'the planner does not answer to the goal')
         handle = sent.result()
         if not handle.accepted:
+            planners = publisher_names(self._node, topics.PLAN)
+            if len(planners) > 1:
+                raise StructRLError(
+                    f'the goal was refused: {len(planners)} nodes publish `plan` '
+                    f'({", ".join(planners)}); allowed: one planner'
+                )
             raise StructRLError('the planner refused the goal: it carries out another one')
         ended = handle.get_result_async()
         try:

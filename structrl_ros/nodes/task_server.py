@@ -15,6 +15,7 @@ from structrl_msgs.action import ExecuteTask
 
 from structrl_ros.errors import StructRLError
 from structrl_ros.naming import fold
+from structrl_ros.nodes.publishers import publisher_names
 from structrl_ros.plan.commands import Goal
 from structrl_ros.plan.session import TaskSession
 from structrl_ros.types import Reward
@@ -78,6 +79,11 @@ class TaskServer:
             task_from_goal(goal)
         except StructRLError as error:
             self._node.get_logger().error(f'goal refused: {error}')
+            return GoalResponse.REJECT
+        if others := publisher_names(self._node, topics.PLAN)[1:]:
+            self._node.get_logger().error(
+                f'goal refused: {", ".join(others)} publishes `plan`, too; allowed: one planner'
+            )
             return GoalResponse.REJECT
         with self._lock:
             if self._is_taken:

@@ -311,6 +311,24 @@ def test_reset_in_the_middle_ends_the_task(graph):
     assert 'the body was reset, episode 2 began' in result.reason
 
 
+def test_two_planners_take_no_goal_until_one_is_gone(graph):
+    """Both would plan, and the tracker follow them in turns."""
+    world, start = graph
+    node = start()
+    world.episode()
+    kind, qos = message_type(topics.PLAN), publisher_qos(topics.PLAN)
+    other = world.node.create_publisher(kind, topics.PLAN, qos)
+    world.wait(lambda: node.count_publishers(topics.PLAN) == 2, 'second planner')
+    assert not world.goal().accepted
+    assert world.plans == []
+    world.node.destroy_publisher(other)
+    world.wait(lambda: node.count_publishers(topics.PLAN) == 1, 'single planner')
+    handle = world.goal()
+    assert handle.accepted
+    handle.cancel_goal_async()
+    world.result(handle)
+
+
 def test_missing_camera_ends_the_task_with_its_role(graph):
     world, start = graph
     start(

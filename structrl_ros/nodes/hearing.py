@@ -1,0 +1,46 @@
+"""Subscriptions whose messages are decoded first: what breaks the contract is logged and dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from typing import TypeVar
+
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from rclpy.subscription import Subscription
+
+from structrl_ros.errors import MessageError
+from structrl_ros.wire.qos import message_type
+from structrl_ros.wire.qos import subscriber_qos
+
+Value = TypeVar('Value')
+
+
+def hear(
+    node: Node,
+    topic: str,
+    decode: Callable[[Any], Value],
+    take: Callable[[Value], None],
+    qos: QoSProfile | None = None,
+) -> Subscription:
+    """Subscribe to a topic of the contract.
+
+    Args:
+        node: Whose subscription it is.
+        topic: Relative name.
+        decode: Makes a value of a message; its MessageError is a warning, once a second at most.
+        take: Takes the value, in the executor's thread.
+        qos: Default: that of subscribers.
+    """
+
+    def heard(message: Any) -> None:
+        try:
+            value = decode(message)
+        except MessageError as error:
+            node.get_logger().warning(f'{topic}: {error}', throttle_duration_sec=1.0)
+            return
+        take(value)
+
+    qos = subscriber_qos(topic) if qos is None else qos
+    return node.create_subscription(message_type(topic), topic, heard, qos)
