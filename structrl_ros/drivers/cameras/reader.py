@@ -132,7 +132,15 @@ class CameraReader:
             self._stopping.wait(self._limits.reconnect_s)
 
     def _read(self, camera: Camera) -> None:
-        """Pass on frames until the camera is lost or the reader stopped."""
+        """Pass on frames until the camera is lost or the reader stopped.
+
+        Another camera in the place of the first is refused: its lens and its pose are others.
+        """
+        if self._was_open and camera.name != self.name:
+            raise CameraError(
+                f'camera {camera.name} came in the place of {self.name}; plug that in again, or '
+                'start camera_node anew and calibrate'
+            )
         with self._lock:
             self.statistics.reconnects += self._was_open
             self.statistics.restart()
