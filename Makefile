@@ -77,11 +77,11 @@ $(STAMPS)/torch-$(TORCH): $(STAMPS)/wheels-$(ROS_DISTRO_WHEELS) requirements/tor
 	@touch $@
 
 $(STAMPS)/learning: requirements/learning.txt requirements/learning-no-deps.txt \
-    requirements/export.txt \
+    requirements/export.txt requirements/planner.txt \
     | $(STAMPS)/torch-$(TORCH) $(STAMPS)/libero-$(LIBERO)
 	@echo 'structrl: installing the libraries for training'
 	@$(PIP) install -q -r requirements/learning.txt -r requirements/export.txt \
-	  -r requirements/core.txt
+	  -r requirements/planner.txt -r requirements/core.txt
 	@$(PIP) install -q --no-deps -r requirements/learning-no-deps.txt
 	@touch $@
 

@@ -23,6 +23,24 @@ def attach_adapter(model: Any, folder: Path, base: str) -> Any:
         ParameterError: If peft is not installed.
         CheckpointError: If a file is missing or cut, or the adapter is for another base model.
     """
+    adapted = open_adapter(model, folder, base, is_trainable=False)
+    is_quantised = getattr(model, 'quantization_method', None) is not None
+    return adapted if is_quantised else adapted.merge_and_unload()
+
+
+def open_adapter(model: Any, folder: Path, base: str, *, is_trainable: bool = True) -> Any:
+    """Return the model with the adapter beside it, to train it further or to merge it.
+
+    Args:
+        model: The base.
+        folder: Of the adapter: adapter_config.json and adapter_model.safetensors.
+        base: Folder or id that the base was loaded from.
+        is_trainable: Whether its weights take gradients.
+
+    Raises:
+        ParameterError: If peft is not installed.
+        CheckpointError: If a file is missing or cut, or the adapter is for another base model.
+    """
     try:
         from peft import PeftModel
     except ImportError:
@@ -33,7 +51,7 @@ def attach_adapter(model: Any, folder: Path, base: str) -> Any:
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter('always')
-            adapted = PeftModel.from_pretrained(model, str(folder))
+            adapted = PeftModel.from_pretrained(model, str(folder), is_trainable=is_trainable)
     except (RuntimeError, ValueError, KeyError, OSError, SafetensorError) as error:
         why = ' '.join(str(error).split())[:160]
         raise CheckpointError(f'adapter {folder} does not fit model {base}: {why}') from None
@@ -42,8 +60,7 @@ def attach_adapter(model: Any, folder: Path, base: str) -> Any:
         raise CheckpointError(
             f'adapter {folder} does not fit model {base}: its tensors have other names'
         )
-    is_quantised = getattr(model, 'quantization_method', None) is not None
-    return adapted if is_quantised else adapted.merge_and_unload()
+    return adapted
 
 
 def check_base(folder: Path, base: str) -> None:

@@ -7,8 +7,10 @@ from typing import Annotated
 
 import typer
 
+from structrl_ros.cli.train_diffusion import train_diffusion
 from structrl_ros.cli.train_grm import train_grm
 from structrl_ros.cli.train_grm_vlm import train_grm_vlm
+from structrl_ros.cli.train_planner import train_planner
 from structrl_ros.cli.training_command import TrainCommand
 from structrl_ros.cli.training_command import run_command
 
@@ -17,8 +19,10 @@ train = typer.Typer(
     rich_markup_mode='rich',
     help='Train a policy: imitate demonstrations (sft), then practise (ppo, grpo); or a GRM.',
 )
+train.command('diffusion')(train_diffusion)
 train.command('grm')(train_grm)
 train.command('grm-vlm')(train_grm_vlm)
+train.command('planner')(train_planner)
 
 Body = Annotated[
     str,

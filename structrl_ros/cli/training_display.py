@@ -22,8 +22,12 @@ _SHOWN = {
     'evaluation/ode_success': 'evaluation',
     'actor/kl': 'kl',
     'sft/loss': 'loss',
+    'diffusion/action_loss': 'loss',
+    'diffusion/place_m': 'place, m',
     'grm/loss': 'loss',
     'validation/all/mse': 'validation',
+    'planner/reward': 'reward',
+    'held_out/reward': 'held out',
 }
 #: Share of iterations that may be rolled back without a word.
 _MANY = 1 / 4
