@@ -1,4 +1,4 @@
-"""Site hook: the page of commands, from the help of the `structrl` command itself."""
+"""Site hook: fills the page of commands from the help of the `structrl` command itself."""
 
 from __future__ import annotations
 
@@ -6,35 +6,34 @@ import re
 
 import typer
 from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.structure.files import File
 from mkdocs.structure.files import Files
+from mkdocs.structure.pages import Page
 from typer.cli import get_docs_for_click
 
 from structrl_ros.cli.main import app
 
-_HEAD = """# Commands
-
-`structrl COMMAND --help` says the same in a terminal. `KEY:=VALUE` are arguments of a graph, as
-`ros2 launch` has them.
-"""
+PAGE = 'reference/commands.md'
 
 
-def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the page."""
-    files.append(File.generated(config, 'reference/commands.md', content=page()))
-    return files
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Append every command to the page."""
+    return f'{markdown}\n{describe_commands()}' if page.file.src_uri == PAGE else markdown
 
 
-def page() -> str:
-    """Return the page as Markdown."""
+def describe_commands() -> str:
+    """Return every command with its arguments and options, as Markdown."""
     command = typer.main.get_command(app)
     text = get_docs_for_click(obj=command, ctx=typer.Context(command), name='structrl')
     _, _, commands = text.partition('\n## ')
     commands = re.sub(r'^\* `--help`.*\n', '', '## ' + commands, flags=re.MULTILINE)
     commands = re.sub(r'\*\*Options\*\*:\n\n(?!\*)', '', commands)
-    return f'{_HEAD}\n{_without_markup(commands)}'
+    # What is bold in help is to be typed.
+    commands = re.sub(r'\[bold\](.*?)\[/\]', r'`\1`', commands)
+    return '\n'.join(_without_tags(line) for line in commands.splitlines())
 
 
-def _without_markup(text: str) -> str:
-    """Return text with rich's [bold]...[/] as code: what is bold in help is to be typed."""
-    return re.sub(r'\[bold\](.*?)\[/\]', r'`\1`', text)
+def _without_tags(line: str) -> str:
+    """Return a line in which `runs/<time>` outside of code is no HTML."""
+    parts = line.split('`')
+    parts[::2] = [part.replace('<', '&lt;') for part in parts[::2]]
+    return '`'.join(parts)

@@ -1,4 +1,4 @@
-"""Site hook: the page of messages, services and the action, from the files of structrl_msgs.
+"""Site hook: fills the page of messages from the files of structrl_msgs.
 
 Comments before the first field describe the type, a comment behind a field describes the field.
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.structure.files import File
 from mkdocs.structure.files import Files
+from mkdocs.structure.pages import Page
 
 MESSAGES = Path(__file__).parents[2] / 'structrl_msgs'
 _PARTS = {
@@ -17,23 +17,17 @@ _PARTS = {
     'srv': ('Services', ('Request', 'Response')),
     'action': ('Actions', ('Goal', 'Result', 'Feedback')),
 }
-_HEAD = """# Topics and messages
-
-Who publishes what, with which quality of service: see [topics](../architecture.md#topics).
-This page is made from the files of `structrl_msgs`; stamps are the time of the observation that a
-message is about.
-"""
+PAGE = 'reference/messages.md'
 
 
-def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the page."""
-    files.append(File.generated(config, 'reference/messages.md', content=page()))
-    return files
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Append every type to the page."""
+    return f'{markdown}\n{describe_messages()}' if page.file.src_uri == PAGE else markdown
 
 
-def page() -> str:
-    """Return the page as Markdown."""
-    parts = [_HEAD]
+def describe_messages() -> str:
+    """Return every message, service and action, as Markdown."""
+    parts: list[str] = []
     for kind, (title, sections) in _PARTS.items():
         parts.append(f'## {title}\n')
         parts += [
