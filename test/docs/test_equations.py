@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from functools import cache
 from pathlib import Path
 
 import pytest
+from module_names import names_in
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / 'docs' / 'equations.md'
@@ -21,22 +20,6 @@ NUMBERS = {
     'Robo-Dopamine 2.0': [*(f'Eq. {n}' for n in range(1, 29)), 'VOC'],
     'MART-GRPO': ['Section 2.1', 'Section 3.1', 'Section 3.2', 'Section 3.3', 'D.2', 'F.2'],
 }
-
-
-@cache
-def names_in(path: Path) -> frozenset[str]:
-    """Return the functions, classes, methods and constants of a module, without importing it."""
-    found: set[str] = set()
-
-    def visit(body: list[ast.stmt], prefix: str) -> None:
-        for node in body:
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                found.add(prefix + node.name)
-            if isinstance(node, ast.ClassDef):
-                visit(node.body, f'{prefix}{node.name}.')
-
-    visit(ast.parse(path.read_text(encoding='utf-8')).body, '')
-    return frozenset(found)
 
 
 def tables() -> dict[str, list[list[str]]]:
