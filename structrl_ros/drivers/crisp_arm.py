@@ -203,6 +203,9 @@ class CrispArm:
         places = {name: place for place, name in enumerate(message.name)}
         if any(name not in places for name in self.joint_names):
             return
+        count = len(message.name)
+        if len(message.position) != count or len(message.velocity) not in (0, count):
+            return
         order = [places[name] for name in self.joint_names]
         position = np.array(message.position)[order]
         velocity = np.array(message.velocity)[order] if len(message.velocity) else np.zeros(7)
