@@ -206,7 +206,7 @@ def _player(
     from structrl_ros.models.policies.flow import FlowConfig
     from structrl_ros.models.policies.registry import make_policy
     from structrl_ros.sim.registry import default_task
-    from structrl_ros.training.rollouts import collect
+    from structrl_ros.training.collecting import collect
     from structrl_ros.world_types import EpisodeStart
 
     torch.manual_seed(0)

@@ -13,10 +13,10 @@ from structrl_ros.errors import StructRLError
 from structrl_ros.errors import TrainingError
 from structrl_ros.models.policies.base import ChunkPolicy
 from structrl_ros.ports import VectorWorld
+from structrl_ros.training.collecting import RolloutSource
+from structrl_ros.training.collecting import collect
 from structrl_ros.training.inference import BATCH
 from structrl_ros.training.rollouts import Rollouts
-from structrl_ros.training.rollouts import RolloutSource
-from structrl_ros.training.rollouts import collect
 from structrl_ros.world_types import EpisodeStart
 from structrl_ros.world_types import WorldSpec
 

@@ -14,9 +14,9 @@ from structrl_ros.models.policies.registry import config_from_json
 from structrl_ros.models.policies.registry import fill_policy
 from structrl_ros.models.policies.registry import make_policy
 from structrl_ros.ports import VectorWorld
+from structrl_ros.training.collecting import collect
 from structrl_ros.training.collector import MakeWorld
 from structrl_ros.training.rollouts import Rollouts
-from structrl_ros.training.rollouts import collect
 from structrl_ros.types import JsonObject
 from structrl_ros.world_types import EpisodeStart
 from structrl_ros.world_types import WorldSpec

@@ -1,11 +1,4 @@
-"""Rollouts: a policy plays episodes in the lanes of a world, into padded arrays.
-
-    rollouts = collect(policy, world, starts, seed=0, iteration=3, explore=True)
-
-Episodes are played in waves of as many as the world has lanes. An episode is a function of
-weights, start, seed, iteration and its number alone: not of the lanes, not of who steps the
-bodies, not of what else is played.
-"""
+"""Rollouts: what a policy saw, drew and did in whole episodes, in padded arrays."""
 
 from __future__ import annotations
 
@@ -15,26 +8,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
 from typing import Any
-from typing import Protocol
-from typing import runtime_checkable
 
 import numpy as np
 
 from structrl_ros.errors import ParameterError
-from structrl_ros.models.policies.base import ChunkPolicy
-from structrl_ros.ports import VectorWorld
-from structrl_ros.training.cpu_seconds import CpuMeter
 from structrl_ros.training.cpu_seconds import CpuSeconds
-from structrl_ros.training.inference import BATCH
-from structrl_ros.training.inference import FixedBatch
-from structrl_ros.training.wave import Wave
 from structrl_ros.types import Float32
 from structrl_ros.types import TaskInfo
 from structrl_ros.types import UInt8
 from structrl_ros.world_types import Bool
 from structrl_ros.world_types import EpisodeStart
 from structrl_ros.world_types import Int
-from structrl_ros.world_types import WorldSpec
 
 #: Fields with an axis of chunks, and those with one entry more: what was seen after the last one.
 _CHUNKS = ('chain', 'log_prob', 'valid', 'truth', 'steps', 'executed')
@@ -92,89 +76,6 @@ class Rollouts:
     def lengths(self) -> Int:
         """Chunks of each episode, shape (E,)."""
         return np.asarray(self.valid.sum(axis=1), dtype=np.intp)
-
-
-@runtime_checkable
-class RolloutSource(Protocol):
-    """Takes the place of a world where whole episodes are played elsewhere (Ray)."""
-
-    spec: WorldSpec
-
-    def collect(
-        self,
-        policy: ChunkPolicy,
-        starts: Sequence[EpisodeStart],
-        *,
-        seed: int,
-        iteration: int,
-        explore: bool,
-        batch: int,
-        max_chunks: int | None,
-        kept_roles: Sequence[str],
-    ) -> Rollouts:
-        """Play the episodes as the function `collect` does."""
-
-    def close(self) -> None:
-        """Free everything; a second call does nothing."""
-
-
-def collect(
-    policy: ChunkPolicy,
-    world: VectorWorld | RolloutSource,
-    starts: Sequence[EpisodeStart],
-    *,
-    seed: int,
-    iteration: int,
-    explore: bool,
-    batch: int = BATCH,
-    first_episode: int = 0,
-    max_chunks: int | None = None,
-    kept_roles: Sequence[str] = (),
-) -> Rollouts:
-    """Play episodes and return them, in the order of `starts`.
-
-    Args:
-        policy: Who plays; its mode (train or eval) is restored afterwards.
-        world: Where, or who plays elsewhere.
-        starts: What, E of them.
-        seed: Seed of the run.
-        iteration: Of the run; with seed and number of the episode it gives the policy's noise.
-        explore: Whether the policy explores; without, it draws from its first noise alone.
-        batch: G, rows of the network's batch.
-        first_episode: Number of the first one, where this is a part of an iteration; a multiple
-            of `batch` keeps every episode in its row.
-        max_chunks: Cut episodes there; they count as truncated.
-        kept_roles: Cameras whose pictures are returned, the policy's or others.
-
-    Raises:
-        ParameterError: If there are no starts or a number is out of range.
-        PolicyError: If the policy got or gave NaN; nothing was sent then.
-        SimulationError: If a world fails.
-    """
-    if not starts:
-        raise ParameterError('starts: at least one episode is needed, got none')
-    if max_chunks is not None and max_chunks < 1:
-        raise ParameterError(f'max_chunks is {max_chunks}; allowed: 1 and more')
-    options: dict[str, Any] = {'seed': seed, 'iteration': iteration, 'explore': explore}
-    options |= {'max_chunks': max_chunks, 'kept_roles': kept_roles}
-    if isinstance(world, RolloutSource):
-        return world.collect(policy, starts, batch=batch, **options)
-    asked, lanes = FixedBatch(policy, batch), world.spec.lanes
-    was_training = policy.training
-    policy.eval()
-    try:
-        parts = []
-        for begin in range(0, len(starts), lanes):
-            meter = CpuMeter(world)
-            wave = Wave(asked, policy, world, meter, first=first_episode + begin, **options)
-            kept = tuple(starts[begin : begin + lanes])
-            arrays = wave.play(kept)
-            parts.append(
-                Rollouts(**arrays, starts=kept, first_episode=wave.first, cpu=meter.read())
-            )
-    finally:
-        policy.train(was_training)
-    return join(parts)
 
 
 def join(parts: Sequence[Rollouts]) -> Rollouts:

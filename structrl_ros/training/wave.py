@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structrl_ros.errors import SimulationError
 from structrl_ros.models.policies.base import ChunkPolicy
@@ -16,6 +17,7 @@ from structrl_ros.training.inference import Drawn
 from structrl_ros.training.inference import FixedBatch
 from structrl_ros.training.inference import Seen
 from structrl_ros.training.inference import draw_noise
+from structrl_ros.training.rollouts import Rollouts
 from structrl_ros.types import Float32
 from structrl_ros.types import TaskInfo
 from structrl_ros.types import UInt8
@@ -53,11 +55,11 @@ class Wave:
         self._explore = explore
         self._max_chunks = max_chunks
         self._kept_roles = tuple(kept_roles)
-        self._arrays: dict[str, Any] = {}
-        self._images: dict[str, Any] = {}
+        self._arrays: dict[str, NDArray[Any]] = {}
+        self._images: dict[str, UInt8] = {}
 
-    def play(self, starts: Sequence[EpisodeStart]) -> dict[str, Any]:
-        """Play to the end and return the arrays of `Rollouts`, with its tasks and images.
+    def play(self, starts: tuple[EpisodeStart, ...]) -> Rollouts:
+        """Play to the end and return what was kept, cut to the longest episode.
 
         Raises:
             PolicyError: If the policy got or gave NaN; nothing was sent then.
@@ -93,7 +95,7 @@ class Wave:
             self._keep_view(chunk + 1, active, seen, shown)
             active = active & ~(batch.terminated | batch.truncated)[:count]
             chunk += 1
-        return self._finish(chunk, active, tasks)
+        return self._finish(chunk, active, tasks, starts)
 
     def _tasks(self, count: int) -> tuple[TaskInfo, ...]:
         tasks = self._world.tasks[:count]
@@ -163,8 +165,13 @@ class Wave:
         for role, image in self._images.items():
             image[active, view] = shown[role][active]
 
-    def _finish(self, chunks: int, active: Bool, tasks: tuple[TaskInfo, ...]) -> dict[str, Any]:
-        """Return what was kept, cut to the longest episode."""
+    def _finish(
+        self,
+        chunks: int,
+        active: Bool,
+        tasks: tuple[TaskInfo, ...],
+        starts: tuple[EpisodeStart, ...],
+    ) -> Rollouts:
         if active.any() and self._max_chunks is None:
             lane = int(np.argmax(active))
             raise SimulationError(
@@ -181,4 +188,12 @@ class Wave:
         kept |= {name: array for name, array in arrays.items() if array.ndim == 1}
         kept['features'] = arrays['features'][:, : chunks + 1]
         images = {role: image[:, : chunks + 1] for role, image in self._images.items()}
-        return {**kept, 'elapsed': elapsed, 'images': images, 'tasks': tasks}
+        return Rollouts(
+            **kept,
+            elapsed=elapsed,
+            images=images,
+            tasks=tasks,
+            starts=starts,
+            first_episode=self.first,
+            cpu=self._meter.read(),
+        )

@@ -41,11 +41,11 @@ from structrl_ros.subtasks.paid_plan import paid_subtasks  # noqa: E402
 from structrl_ros.subtasks.tracker import Tracker  # noqa: E402
 from structrl_ros.subtasks.tracker import TrackerSettings  # noqa: E402
 from structrl_ros.training.body_worlds import world_maker  # noqa: E402
+from structrl_ros.training.collecting import collect  # noqa: E402
 from structrl_ros.training.lanes import LaneWorld  # noqa: E402
 from structrl_ros.training.pool_world import PoolWorld  # noqa: E402
 from structrl_ros.training.reward_configurations import REWARDS  # noqa: E402
 from structrl_ros.training.reward_source import StructuredRewards  # noqa: E402
-from structrl_ros.training.rollouts import collect  # noqa: E402
 from structrl_ros.training.traces import trace_document  # noqa: E402
 from structrl_ros.types import ChunkDone  # noqa: E402
 from structrl_ros.types import Episode  # noqa: E402

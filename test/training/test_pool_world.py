@@ -24,9 +24,9 @@ from scripted_chunk_policy import ScriptedPolicy
 from structrl_ros.errors import SimulationError
 from structrl_ros.ports import VectorWorld
 from structrl_ros.sim.registry import make_body
+from structrl_ros.training.collecting import collect
 from structrl_ros.training.lanes import LaneWorld
 from structrl_ros.training.pool_world import PoolWorld
-from structrl_ros.training.rollouts import collect
 from structrl_ros.world_types import EpisodeStart
 
 pytestmark = pytest.mark.torch

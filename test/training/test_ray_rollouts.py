@@ -19,9 +19,9 @@ from structrl_ros.models.policies.flow import FlowConfig
 from structrl_ros.models.policies.registry import make_policy
 from structrl_ros.training import ray_rollouts
 from structrl_ros.training.body_worlds import world_maker
+from structrl_ros.training.collecting import RolloutSource
+from structrl_ros.training.collecting import collect
 from structrl_ros.training.ray_rollouts import RayWorkers
-from structrl_ros.training.rollouts import RolloutSource
-from structrl_ros.training.rollouts import collect
 from structrl_ros.world_types import EpisodeStart
 
 pytestmark = pytest.mark.torch

@@ -18,9 +18,9 @@ from structrl_ros.errors import SimulationError
 from structrl_ros.models.policies.flow import FlowConfig
 from structrl_ros.models.policies.registry import make_policy
 from structrl_ros.ports import VectorWorld
+from structrl_ros.training.collecting import collect
 from structrl_ros.training.inference import draw_noise
 from structrl_ros.training.lanes import LaneWorld
-from structrl_ros.training.rollouts import collect
 from structrl_ros.training.rollouts import join
 from structrl_ros.world_types import EpisodeStart
 
