@@ -61,12 +61,14 @@ class ImageFlowPolicy(FlowPolicy):
         return config.feature_dimension + config.image_features * len(config.roles)
 
     def _perceive(self, inputs: PolicyInput) -> torch.Tensor:
-        seen = [self.eyes[role](self._sized(inputs.images[role])) for role in self.config.roles]
+        size = self.config.image_size
+        seen = [self.eyes[role](sized(inputs.images[role], size)) for role in self.config.roles]
         return torch.cat((self.normaliser(inputs.features), *seen), dim=1)
 
-    def _sized(self, images: torch.Tensor) -> torch.Tensor:
-        if images.shape[1:3] == self.config.image_size:
-            return images
-        pixels = images.permute(0, 3, 1, 2).float()
-        sized = functional.interpolate(pixels, self.config.image_size, mode='area')
-        return sized.round().permute(0, 2, 3, 1)
+
+def sized(images: torch.Tensor, size: tuple[int, int]) -> torch.Tensor:
+    """Return pictures (B, H, W, 3) brought to another height and width, by areas."""
+    if images.shape[1:3] == size:
+        return images
+    pixels = images.permute(0, 3, 1, 2).float()
+    return functional.interpolate(pixels, size, mode='area').round().permute(0, 2, 3, 1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch.nn import functional
 
@@ -24,22 +26,29 @@ class ImageEncoder(torch.nn.Module):
     """Convolutions with group norm, then where each channel sees most: uint8 to (B, outputs).
 
     Every channel of the last map becomes the mean position of its softmax over the picture, and
-    its mean value; 0.25 M parameters.
+    its mean value; 0.25 M parameters with the channels and strides that are the default.
     """
 
     CHANNELS = (32, 64, 128, 128)
+    STRIDES = (2, 2, 2, 2)
 
-    def __init__(self, outputs: int) -> None:
+    def __init__(
+        self,
+        outputs: int,
+        channels: Sequence[int] = CHANNELS,
+        strides: Sequence[int] = STRIDES,
+    ) -> None:
         super().__init__()
         layers: list[torch.nn.Module] = []
-        for inputs, channels in zip((3, *self.CHANNELS), self.CHANNELS, strict=False):
+        for inputs, width, stride in zip((3, *channels), channels, strides, strict=False):
+            kernel = max(3, 2 * stride - 1)
             layers += [
-                torch.nn.Conv2d(inputs, channels, 3, stride=2, padding=1),
-                torch.nn.GroupNorm(8, channels),
+                torch.nn.Conv2d(inputs, width, kernel, stride=stride, padding=kernel // 2),
+                torch.nn.GroupNorm(8, width),
                 torch.nn.SiLU(),
             ]
         self.layers = torch.nn.Sequential(*layers)
-        self.out = torch.nn.Linear(3 * self.CHANNELS[-1], outputs)
+        self.out = torch.nn.Linear(3 * channels[-1], outputs)
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         """Return the encoding of upright RGB pictures, shape (B, H, W, 3), uint8."""

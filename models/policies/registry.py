@@ -16,6 +16,7 @@ from structrl_ros.types import JsonObject
 
 #: Architecture to module, class of its config and of its policy.
 ARCHITECTURES = {
+    'diffusion': ('diffusion', 'DiffusionConfig', 'DiffusionPolicy'),
     'flow': ('flow', 'FlowConfig', 'FlowPolicy'),
     'gaussian': ('gaussian', 'GaussianConfig', 'GaussianPolicy'),
     'image_flow': ('image_flow', 'ImageFlowConfig', 'ImageFlowPolicy'),

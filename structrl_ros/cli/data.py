@@ -12,6 +12,7 @@ from rich.table import Table
 from structrl_ros.cli.counterfactual_sets import keep_records
 from structrl_ros.cli.counterfactual_sets import new_set
 from structrl_ros.cli.data_cycles import cycles
+from structrl_ros.cli.data_demonstrations import demonstrations
 from structrl_ros.cli.data_image_edit import image_edit
 from structrl_ros.cli.data_leap import leap
 from structrl_ros.errors import ParameterError
@@ -19,6 +20,7 @@ from structrl_ros.errors import ParameterError
 data = typer.Typer(no_args_is_help=True, help='Make data sets from episodes, and look at them.')
 data.command()(leap)
 data.command()(cycles)
+data.command()(demonstrations)
 data.command()(image_edit)
 
 

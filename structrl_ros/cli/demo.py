@@ -19,6 +19,7 @@ from structrl_ros.cli.up import new_run_directory
 from structrl_ros.errors import SimulationError
 from structrl_ros.errors import StructRLError
 from structrl_ros.models.checkpoint import read_config
+from structrl_ros.nodes.policies import SHIPPED
 from structrl_ros.nodes.policies import shipped_checkpoint
 from structrl_ros.nodes.task_client import Outcome
 from structrl_ros.nodes.task_client import TaskClient
@@ -87,11 +88,12 @@ def _pace(arguments: Mapping[str, str]) -> dict[str, str]:
     Raises:
         CheckpointError: If the checkpoint cannot be read.
     """
-    if arguments.get('policy') not in {'flow', 'checkpoint'}:
+    policy = arguments.get('policy', '')
+    if policy not in {*SHIPPED, 'checkpoint'}:
         return {}
     folder = Path(arguments.get('checkpoint', ''))
-    if arguments['policy'] == 'flow':
-        folder = shipped_checkpoint(arguments['body'])
+    if policy in SHIPPED:
+        folder = shipped_checkpoint(arguments['body'], policy)
     return {'chunk_steps': str(read_config(folder).chunk_length)}
 
 

@@ -11,6 +11,7 @@ from rich.console import Console
 from structrl_ros.cli.bag import bag
 from structrl_ros.cli.bench_grm_rl import bench_grm_rl
 from structrl_ros.cli.bench_learning import bench_learning
+from structrl_ros.cli.bench_planner import bench_planner
 from structrl_ros.cli.bench_vlm import bench_vlm
 from structrl_ros.cli.calibrate import calibrate
 from structrl_ros.cli.console import console as console_command
@@ -40,6 +41,7 @@ bench = typer.Typer(
 )
 bench.command('learning')(bench_learning)
 bench.command('grm-rl')(bench_grm_rl)
+bench.command('planner')(bench_planner)
 bench.command('vlm')(bench_vlm)
 app.add_typer(bench, name='bench')
 app.add_typer(bag, name='bag')
@@ -118,7 +120,7 @@ def demo(
     initial_state: Annotated[int, typer.Option(min=0, help='Initial state index.')] = 0,
     seed: Annotated[int, typer.Option(min=0, help='Seed of the scene.')] = 0,
     policy: Annotated[
-        str, typer.Option(help='Policy: expert (scripted), flow (trained here).')
+        str, typer.Option(help='Policy: expert (scripted), flow or diffusion (trained here).')
     ] = 'expert',
     planner: Annotated[str, typer.Option(help='Planner: rules, openai or local.')] = 'rules',
     lockstep: Annotated[
@@ -137,8 +139,9 @@ def demo(
     from structrl_ros.cli.up import parse_assignments
 
     given = parse_assignments(assignments or [])
-    is_seen_by_people_alone = policy == 'expert' and planner == 'rules' and 'progress' not in given
-    pictures = {'picture_detail': 'light'} if is_seen_by_people_alone else {}
+    is_made_for_them = policy in ('expert', 'diffusion')
+    are_light_enough = is_made_for_them and planner == 'rules' and 'progress' not in given
+    pictures = {'picture_detail': 'light'} if are_light_enough else {}
     arguments = {
         **pictures,
         **given,

@@ -14,9 +14,9 @@ class PolicyParameters:
 
     policy: str = parameter(
         'expert',
-        description='expert (scripted, privileged), flow (shipped for the body), checkpoint, or '
-        "remote (openpi's websocket protocol).",
-        choices=('expert', 'flow', 'checkpoint', 'remote'),
+        description='expert (scripted, privileged), flow or diffusion (shipped for the body), '
+        "checkpoint, or remote (openpi's websocket protocol).",
+        choices=('expert', 'flow', 'diffusion', 'checkpoint', 'remote'),
     )
     checkpoint: str = parameter('', description='Folder of the checkpoint, where one is used.')
     server: str = parameter('', description='Server of a remote policy, ws://host:port.')

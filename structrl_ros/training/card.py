@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from structrl_ros.training.settings import RunSettings
+from pydantic import BaseModel
 
 #: Task to (successes, episodes); plain JSON, so that it can wait in a checkpoint.
 TaskRates = Mapping[str, tuple[int, int]]
@@ -13,7 +13,7 @@ TaskRates = Mapping[str, tuple[int, int]]
 
 def policy_card(
     title: str,
-    settings: RunSettings,
+    settings: BaseModel,
     *,
     progress: str,
     measured: Mapping[str, TaskRates],

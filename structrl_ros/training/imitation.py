@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -13,8 +15,35 @@ from structrl_ros.training.average import AveragedPolicy
 from structrl_ros.training.demonstrations import Demonstrations
 from structrl_ros.training.descent import descend
 from structrl_ros.training.samples import device_of
-from structrl_ros.training.settings import SftSettings
 from structrl_ros.training.trainer_state import TrainerState
+
+
+class ImitationSettings(Protocol):
+    """What the gradient steps need of a trainer's settings; see `settings.SftSettings`."""
+
+    @property
+    def seed(self) -> int:
+        """Of the minibatches."""
+
+    @property
+    def updates(self) -> int:
+        """Gradient steps of a round."""
+
+    @property
+    def batch(self) -> int:
+        """Windows of a gradient step."""
+
+    @property
+    def learning_rate(self) -> float:
+        """Peak of OneCycle."""
+
+    @property
+    def gradient_clip(self) -> float:
+        """Largest norm of a gradient."""
+
+    @property
+    def ema_decay(self) -> float:
+        """Of the averaged weights, a step."""
 
 
 class Windows:
@@ -51,7 +80,7 @@ class Windows:
 class Imitator:
     """A policy with its optimiser and its average."""
 
-    def __init__(self, policy: ChunkPolicy, settings: SftSettings) -> None:
+    def __init__(self, policy: ChunkPolicy, settings: ImitationSettings) -> None:
         self._policy = policy
         self._settings = settings
         self._device = device_of(policy)
@@ -88,13 +117,7 @@ class Imitator:
             numbers = torch.from_numpy(
                 self._random.integers(0, len(windows), self._settings.batch)
             )
-            inputs, chunks, valid = windows.take(numbers)
-            loss = self._policy.imitation_loss(
-                inputs.to(self._device),
-                chunks.to(self._device),
-                torch.default_generator,
-                valid=valid.to(self._device),
-            ).mean()
+            loss = self._loss(windows, numbers)
             self._descend(loss)
             total += loss.detach()
         return float(total) / updates
@@ -125,6 +148,16 @@ class Imitator:
         state.get_generators(self._random)
         self._cycle.load_state_dict(state.numbers['cycle'])
         self._done = int(state.numbers['update_of_round'])
+
+    def _loss(self, windows: Windows, numbers: Tensor) -> Tensor:
+        """Return the loss of some windows, a number."""
+        inputs, chunks, valid = windows.take(numbers)
+        return self._policy.imitation_loss(
+            inputs.to(self._device),
+            chunks.to(self._device),
+            torch.default_generator,
+            valid=valid.to(self._device),
+        ).mean()
 
     def _descend(self, loss: Tensor) -> None:
         clip = self._settings.gradient_clip

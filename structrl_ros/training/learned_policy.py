@@ -14,22 +14,34 @@ from structrl_ros.types import Observation
 from structrl_ros.types import PolicySpec
 from structrl_ros.types import Subtask
 
+#: Words for the policies that are shipped: what begins the name of a body's folder.
+SHIPPED = {'flow': '', 'diffusion': 'diffusion_'}
 
-def shipped_checkpoint(body: str) -> Path:
+
+def shipped_checkpoint(body: str, policy: str = 'flow') -> Path:
     """Return the folder of the policy that is shipped for a body.
+
+    Args:
+        body: Name in the registry of bodies.
+        policy: 'flow' or 'diffusion'.
 
     Raises:
         CheckpointError: If none is.
     """
     from structrl_ros.models import checkpoints
 
-    folder = Path(checkpoints.__path__[0])
-    found = sorted(p.parent.name for p in folder.glob('*/config.json'))
+    folder, begin = Path(checkpoints.__path__[0]), SHIPPED[policy]
+    found = sorted(
+        path.parent.name.removeprefix(begin)
+        for path in folder.glob(f'{begin}*/policy.safetensors')
+        if begin or '_' not in path.parent.name
+    )
     if body not in found:
         raise CheckpointError(
-            f'no policy is shipped for body {body!r}; shipped for: {", ".join(found) or "none"}'
+            f'no {policy} policy is shipped for body {body!r}; '
+            f'shipped for: {", ".join(found) or "none"}'
         )
-    return folder / body
+    return folder / f'{begin}{body}'
 
 
 class LearnedPolicy:
@@ -37,6 +49,7 @@ class LearnedPolicy:
 
     Such a policy is privileged: its body must be a simulated one that tells a state vector. The
     twin plays what is on its way already, so that its chunks continue from there in real time.
+    One that sees the arm's own state (`PROPRIOCEPTION`) and pictures needs none of that.
     """
 
     def __init__(self, folder: Path, body: str, **options: Any) -> None:
@@ -55,19 +68,25 @@ class LearnedPolicy:
         from structrl_ros.models.checkpoint import read_config
         from structrl_ros.models.policies.card import read_card
         from structrl_ros.models.policies.deployed import DeployedPolicy
+        from structrl_ros.models.policies.proprioception import PROPRIOCEPTION
+        from structrl_ros.models.policies.proprioception import read_proprioception
 
         self._twin: StateTwin | None = None
-        if read_config(folder).feature_names:
+        names = read_config(folder).feature_names
+        sees_itself = names == PROPRIOCEPTION
+        if names and not sees_itself:
             self._twin = StateTwin(body, **options)
         policy = load_policy(
             folder, feature_names=self._twin.feature_names if self._twin else None
         )
+        reader = read_proprioception if sees_itself else None
         card = read_card(folder)
         self._policy = DeployedPolicy(
             policy,
             name=f'{policy.config.architecture} of {folder.name}',
-            features=self._twin.observe if self._twin else None,
+            features=self._twin.observe if self._twin else reader,
             privileged=self._twin is not None,
+            prompt=getattr(policy.config, 'prompt', 'instruction'),
             measured=card.measured,
             trained_by=card.trained_by,
         )

@@ -10,6 +10,7 @@ import torch
 from structrl_ros.errors import ParameterError
 from structrl_ros.errors import PolicyError
 from structrl_ros.models.policies.base import PolicyInput
+from structrl_ros.models.policies.diffusion import DiffusionConfig
 from structrl_ros.models.policies.flow import FlowConfig
 from structrl_ros.models.policies.flow_sde import Exploration
 from structrl_ros.models.policies.gaussian import GaussianConfig
@@ -33,6 +34,9 @@ CONFIGS = {
     'image_flow': ImageFlowConfig(
         **SIZE, roles=('head', 'left_wrist'), image_size=(24, 32), image_features=8
     ),
+    'diffusion': DiffusionConfig(
+        **SIZE, roles=('head', 'left_wrist'), image_size=(24, 32), channels=(8, 16)
+    ),
 }
 BATCH = 6
 
@@ -50,7 +54,7 @@ def seen(config, batch=BATCH, seed=0):
         role: torch.randint(0, 256, shape, generator=generator, dtype=torch.uint8)
         for role in config.roles
     }
-    return PolicyInput(features, images)
+    return PolicyInput(features, images, ('grasp the apple',) * batch)
 
 
 def noise_of(policy, batch=BATCH, seed=0):
@@ -93,7 +97,9 @@ def test_other_rows_and_the_row_s_own_place_do_not_change_its_bits(policy):
         image[keep] = inputs.images[role][keep]
     other_noise[keep] = noise[keep]
     first = policy.sample(inputs, noise, explore=True)
-    second = policy.sample(PolicyInput(features, images), other_noise, explore=True)
+    second = policy.sample(
+        PolicyInput(features, images, inputs.instructions), other_noise, explore=True
+    )
     assert torch.equal(first.chain[keep], second.chain[keep])
     assert torch.equal(first.log_prob[keep], second.log_prob[keep])
     assert not torch.equal(first.chain, second.chain)
@@ -115,7 +121,7 @@ def test_without_exploration_only_the_first_noise_counts(policy):
 def test_a_step_up_the_gradient_makes_a_chain_likelier(policy):
     inputs = seen(policy.config)
     chain = policy.sample(inputs, noise_of(policy), explore=True).chain
-    optimiser = torch.optim.SGD([p for p in policy.parameters() if p.requires_grad], 1e-4)
+    optimiser = torch.optim.SGD([p for p in policy.parameters() if p.requires_grad], 1e-7)
     before = policy.log_prob(inputs, chain).sum()
     (-before).backward()
     optimiser.step()
