@@ -66,6 +66,8 @@ NUMBERED: Mapping[str, Callable[[Any], Any]] = {
 }
 #: Seconds of wall time after a signal in which messages under way are still taken.
 DRAIN_S = 0.5
+#: Seconds for one write from which the disk is told as a reason for what is missing.
+SLOW_S = 0.5
 
 
 class RecorderNode(Node):
@@ -214,6 +216,7 @@ class RecorderNode(Node):
         if self._bag is not None:
             values['messages'] = self._bag.counts.total()
             values['lost'] = self._bag.lost.total()
+            values['slowest_write_s'] = f'{self._bag.slowest_s:.3f}'
         message = health_to_message(
             self._clock_ns.now_ns(), f'{self.get_name()}: bag', level, self._summary(), values
         )
@@ -226,6 +229,8 @@ class RecorderNode(Node):
             return self._ended
         missing = self._missing().total()
         holes = f', {missing} missing' if missing else ''
+        if missing and self._bag.slowest_s > SLOW_S:
+            holes += f' (the disk took {self._bag.slowest_s:.1f} s for a write)'
         return f'{self._bag.counts.total()} messages in {self._bag.path}{holes}'
 
 

@@ -50,6 +50,7 @@ class BagWriter:
         lost: Messages that came after the recording had failed, by topic.
         notes: What the recorder learned on the way, for `custom_data` of metadata.yaml.
         error: Why the recording ended early, or ''.
+        slowest_s: Longest time in seconds that the disk took for a write.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class BagWriter:
         self.lost: Counter[str] = Counter()
         self.notes: dict[str, str] = {}
         self.error = ''
+        self.slowest_s = 0.0
         self._form = form or BagFormat()
         self._now_ns = now_ns
         self._last_stamp_ns = 0
@@ -135,6 +137,7 @@ class BagWriter:
             raise BagError(f'topic {topic!r} was not added')
         self._last_stamp_ns = max(self._last_stamp_ns, self._now_ns())
         self.counts[topic] += 1
+        began = time.monotonic()
         try:
             if self._is_part_full():
                 self._split()
@@ -143,6 +146,7 @@ class BagWriter:
             raise self._fail(error) from error
         if topic in self._latched:
             self._latched[topic] = bytes(data)
+        self.slowest_s = max(self.slowest_s, time.monotonic() - began)
         self.flush_if_due()
 
     def flush_if_due(self) -> None:
@@ -160,13 +164,14 @@ class BagWriter:
         Raises:
             BagError: Once, if the disk refuses.
         """
-        self._flushed_at = time.monotonic()
+        self._flushed_at = began = time.monotonic()
         if not self._open:
             return
         try:
             self._part.flush()
         except OSError as error:
             raise self._fail(error) from error
+        self.slowest_s = max(self.slowest_s, time.monotonic() - began)
 
     def close(self) -> None:
         """Write index and metadata.yaml; a second call does nothing.
