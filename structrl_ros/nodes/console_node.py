@@ -26,9 +26,9 @@ from rclpy.signals import SignalHandlerOptions
 from structrl_ros.console.live_state import Event
 from structrl_ros.console.live_state import LiveState
 from structrl_ros.console.pictures import PictureShelf
-from structrl_ros.errors import MessageError
 from structrl_ros.errors import ParameterError
 from structrl_ros.nodes.console_operator import RosOperator
+from structrl_ros.nodes.hearing import hear
 from structrl_ros.nodes.log_directory import ensure_log_directory
 from structrl_ros.types import ROLES
 from structrl_ros.types import Intervention
@@ -42,7 +42,6 @@ from structrl_ros.wire.image_codecs import image_from_message
 from structrl_ros.wire.plan_codecs import plan_from_message
 from structrl_ros.wire.plan_codecs import subtask_status_from_message
 from structrl_ros.wire.plan_codecs import verdict_from_message
-from structrl_ros.wire.qos import message_type
 from structrl_ros.wire.qos import subscriber_qos
 from structrl_ros.wire.reward_codecs import progress_from_message
 from structrl_ros.wire.reward_codecs import reward_from_message
@@ -82,18 +81,10 @@ class ConsoleNode(Node):
         self.create_timer(LOOK_AROUND_S, self._look_around, clock=wall)
 
     def _hear(self, topic: str, decode: Callable[[Any], Any], take: Callable[[Any], None]) -> Any:
-        def heard(message: Any) -> None:
-            try:
-                value = decode(message)
-            except MessageError as error:
-                self.get_logger().warning(f'{topic}: {error}', throttle_duration_sec=5.0)
-                return
-            take(value)
-
         qos = subscriber_qos(topic)
         if topic == topics.ACTION_CHUNK:  # a watcher must never hold up who sends chunks
             qos.reliability = ReliabilityPolicy.BEST_EFFORT
-        return self.create_subscription(message_type(topic), topic, heard, qos)
+        return hear(self, topic, decode, take, qos)
 
     def _take(self, event: Event) -> None:
         self._state.take(event)

@@ -17,11 +17,12 @@ from rclpy.clock import ClockType
 from rclpy.lifecycle import LifecycleNode
 from rclpy.lifecycle import TransitionCallbackReturn
 
-from structrl_ros.errors import MessageError
 from structrl_ros.errors import StructRLError
 from structrl_ros.nodes.grm_driver import GrmDriver
 from structrl_ros.nodes.grm_models import ModelOpener
 from structrl_ros.nodes.grm_models import open_model
+from structrl_ros.nodes.hearing import Value
+from structrl_ros.nodes.hearing import hear
 from structrl_ros.nodes.parameters import declare
 from structrl_ros.nodes.spinning import run_node
 from structrl_ros.params.grm import GrmParameters
@@ -29,6 +30,7 @@ from structrl_ros.recording.progress_told import STATUS
 from structrl_ros.recording.progress_told import LookedAt
 from structrl_ros.recording.progress_told import told_values
 from structrl_ros.types import Progress
+from structrl_ros.types import UInt8
 from structrl_ros.wire import topics
 from structrl_ros.wire.body_codecs import episode_from_message
 from structrl_ros.wire.chunk_codecs import chunk_done_from_message
@@ -77,11 +79,12 @@ class GrmNode(LifecycleNode):
             self.get_logger().error(str(error))
             return FAILURE
         self._driver = driver = GrmDriver(self._opened, self._settings, self._send)
-        self._hear(topics.EPISODE, lambda m: driver.see_episode(episode_from_message(m)))
-        self._hear(topics.PLAN, lambda m: driver.see_plan(plan_from_message(m)))
-        self._hear(topics.CHUNK_DONE, lambda m: driver.see_done(chunk_done_from_message(m)))
+        self._hear(topics.EPISODE, episode_from_message, driver.see_episode)
+        self._hear(topics.PLAN, plan_from_message, driver.see_plan)
+        self._hear(topics.CHUNK_DONE, chunk_done_from_message, driver.see_done)
         for role in self._settings.roles:
-            self._hear(topics.image_topic(role), partial(self._take_image, driver, role))
+            take = partial(_take_image, driver, role)
+            self._hear(topics.image_topic(role), image_from_message, take)
         self._health, self._progress = (
             make(message_type(topic), topic, publisher_qos(topic))
             for topic, make in (
@@ -127,20 +130,13 @@ class GrmNode(LifecycleNode):
             self._driver.close()
             self._driver = None
 
-    def _hear(self, topic: str, take: Callable[[Any], None]) -> None:
-        def heard(message: Any) -> None:
-            try:
-                take(message)
-            except MessageError as error:
-                self.get_logger().warning(str(error), throttle_duration_sec=1.0)
-
+    def _hear(
+        self, topic: str, decode: Callable[[Any], Value], take: Callable[[Value], None]
+    ) -> None:
         is_deep = self._settings.lockstep  # a body that waits for others may be chunks ahead
         qos = recorder_qos(topic) if is_deep else subscriber_qos(topic)
-        subscription = self.create_subscription(message_type(topic), topic, heard, qos)
+        subscription = hear(self, topic, decode, take, qos)
         self._owned.append(partial(self.destroy_subscription, subscription))
-
-    def _take_image(self, driver: GrmDriver, role: str, message: Any) -> None:
-        driver.take_image(role, *image_from_message(message))
 
     def _send(self, progress: Progress, looked_at: LookedAt) -> None:
         """Publish a step, and what it looked at, by which a recording is checked."""
@@ -165,6 +161,10 @@ class GrmNode(LifecycleNode):
         level = HealthLevel.WARN if problem else HealthLevel.OK
         now_ns, name = self._body_clock.now_ns(), 'grm_node: model'
         self._health.publish(health_to_message(now_ns, name, level, text, numbers))
+
+
+def _take_image(driver: GrmDriver, role: str, stamped: tuple[int, UInt8]) -> None:
+    driver.take_image(role, *stamped)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

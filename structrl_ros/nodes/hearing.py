@@ -1,4 +1,4 @@
-"""Subscriptions whose messages are decoded first: what breaks the contract is logged and dropped."""
+"""Subscriptions that decode first; a message that breaks the contract is logged and dropped."""
 
 from __future__ import annotations
 

@@ -7,7 +7,6 @@ truth for each chunk, and the privileged state for a scripted expert. It never p
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,19 +16,20 @@ from rclpy.node import Node
 from structrl_ros.errors import MessageError
 from structrl_ros.nodes.body_camera import BodyCamera
 from structrl_ros.nodes.body_publisher import BodyPublisher
+from structrl_ros.nodes.hearing import hear
 from structrl_ros.nodes.parameters import declare
 from structrl_ros.nodes.spinning import run_node
 from structrl_ros.params.mirror import MirrorParameters
 from structrl_ros.sim.arm_mirror.mirror import ArmMirror
 from structrl_ros.sim.arm_mirror.picture import ROLES
 from structrl_ros.types import ChunkDone
+from structrl_ros.types import Episode
+from structrl_ros.types import Float64
 from structrl_ros.types import Predicates
 from structrl_ros.types import SimulatorState
 from structrl_ros.wire import topics
 from structrl_ros.wire.body_codecs import episode_from_message
 from structrl_ros.wire.chunk_codecs import chunk_done_from_message
-from structrl_ros.wire.qos import message_type
-from structrl_ros.wire.qos import subscriber_qos
 from structrl_ros.wire.stamps import stamp_from_header
 
 #: What the arm itself publishes.
@@ -63,32 +63,16 @@ class MirrorNode(Node):
         self._episode = self._chunk = self._step = self._greeted = 0
         self._truth = (False,) * len(self._info.predicate_names)
         self._success = False
-        hear: dict[str, Callable[[Any], None]] = {
-            topics.EPISODE: self._on_episode,
-            topics.JOINT_STATES: self._on_joints,
-            topics.CHUNK_DONE: lambda m: self._on_done(chunk_done_from_message(m)),
-        }
-        for topic, heard in hear.items():
-            self.create_subscription(
-                message_type(topic), topic, self._guard(heard), subscriber_qos(topic)
-            )
+        hear(self, topics.EPISODE, episode_from_message, self._on_episode)
+        hear(self, topics.JOINT_STATES, _joints_from_message, self._on_joints)
+        hear(self, topics.CHUNK_DONE, chunk_done_from_message, self._on_done)
 
     def close(self) -> None:
         """Free OpenGL."""
         self._mirror.close()
 
-    def _guard(self, take: Callable[[Any], None]) -> Callable[[Any], None]:
-        def heard(message: Any) -> None:
-            try:
-                take(message)
-            except MessageError as error:
-                self.get_logger().warning(str(error), throttle_duration_sec=1.0)
-
-        return heard
-
-    def _on_episode(self, message: Any) -> None:
+    def _on_episode(self, episode: Episode) -> None:
         """Set the scene anew at the start of each episode."""
-        episode = episode_from_message(message)
         if episode.ended or episode.episode == self._episode:
             return
         p = self._settings
@@ -97,18 +81,10 @@ class MirrorNode(Node):
         self._episode, self._chunk, self._step, self._greeted = episode.episode, 0, 0, 0
         self._truth, self._success = (False,) * len(self._truth), False
 
-    def _on_joints(self, message: Any) -> None:
-        position, velocity = (
-            np.array(v, np.float64) for v in (message.position, message.velocity)
-        )
-        sizes = {len(position), len(velocity)}
-        if sizes != {JOINTS + FINGERS} or not np.isfinite([*position, *velocity]).all():
-            raise MessageError(
-                f'JointState of {sorted(sizes)} numbers; allowed: {JOINTS + FINGERS} finite ones'
-            )
+    def _on_joints(self, joints: tuple[int, Float64, Float64]) -> None:
         if not self._episode:
             return
-        stamp_ns = stamp_from_header(message.header)
+        stamp_ns, position, velocity = joints
         opening = float(position[JOINTS:].sum())
         self._mirror.follow(position[:JOINTS], velocity[:JOINTS], opening)
         self._step += 1
@@ -158,6 +134,17 @@ class MirrorNode(Node):
             initial_state=p.initial_state,
             state=self._mirror.simulator_state(),
         )
+
+
+def _joints_from_message(message: Any) -> tuple[int, Float64, Float64]:
+    """Return stamp, positions and velocities of the arm's joints and fingers."""
+    position, velocity = (np.array(v, np.float64) for v in (message.position, message.velocity))
+    sizes = {len(position), len(velocity)}
+    if sizes != {JOINTS + FINGERS} or not np.isfinite([*position, *velocity]).all():
+        raise MessageError(
+            f'JointState of {sorted(sizes)} numbers; allowed: {JOINTS + FINGERS} finite ones'
+        )
+    return stamp_from_header(message.header), position, velocity
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from rclpy.node import Node
 
 from structrl_ros.control.observation_store import ObservationStore
-from structrl_ros.errors import MessageError
+from structrl_ros.nodes.hearing import Value
+from structrl_ros.nodes.hearing import hear
 from structrl_ros.types import PolicySpec
+from structrl_ros.types import Proprioception
+from structrl_ros.types import UInt8
 from structrl_ros.wire import topics
 from structrl_ros.wire.body_codecs import simulator_state_from_message
 from structrl_ros.wire.image_codecs import image_from_message
 from structrl_ros.wire.proprioception_codecs import proprioception_from_messages
-from structrl_ros.wire.qos import message_type
 from structrl_ros.wire.qos import subscriber_qos
 
 
@@ -54,10 +57,11 @@ class ObservationInbox:
         self._pose: Any = None
         self._lockstep = lockstep
         self._subscriptions: list[Any] = []
-        self._hear(topics.JOINT_STATES, _as_it_is, self._take_joints)
-        self._hear(topics.EE_POSE, _as_it_is, self._take_pose)
+        self._hear(topics.JOINT_STATES, self._with_joints, self._take_pair)
+        self._hear(topics.EE_POSE, self._with_pose, self._take_pair)
         for role in spec.roles:
-            self._hear(topics.image_topic(role), image_from_message, self._image_taker(role))
+            take = partial(self._take_image, role)
+            self._hear(topics.image_topic(role), image_from_message, take)
         if spec.privileged:
             state = topics.PRIVILEGED_STATE
             self._hear(state, simulator_state_from_message, store.take_simulator)
@@ -68,39 +72,35 @@ class ObservationInbox:
             self._node.destroy_subscription(subscription)
         self._subscriptions = []
 
-    def _guard(self, take: Callable[[Any], None]) -> Callable[[Any], None]:
-        def heard(message: Any) -> None:
-            try:
-                with self._lock:
-                    take(message)
-            except MessageError as error:
-                self._node.get_logger().warning(str(error), throttle_duration_sec=1.0)
-                return
+    def _hear(
+        self, topic: str, decode: Callable[[Any], Value], take: Callable[[Value], None]
+    ) -> None:
+        def taken(value: Value) -> None:
+            with self._lock:
+                take(value)
             self._then()
 
-        return heard
+        qos = subscriber_qos(topic, lockstep=self._lockstep)
+        self._subscriptions.append(hear(self._node, topic, decode, taken, qos))
 
-    def _take_joints(self, message: Any) -> None:
+    def _with_joints(self, message: Any) -> Proprioception | None:
         self._joints = message
-        self._pair()
+        return self._pair()
 
-    def _take_pose(self, message: Any) -> None:
+    def _with_pose(self, message: Any) -> Proprioception | None:
         self._pose = message
-        self._pair()
+        return self._pair()
 
-    def _pair(self) -> None:
+    def _pair(self) -> Proprioception | None:
         joints, pose = self._joints, self._pose
         if joints is None or pose is None or joints.header.stamp != pose.header.stamp:
-            return
+            return None
         self._joints = self._pose = None
-        self._store.take_proprioception(proprioception_from_messages(joints, pose))
+        return proprioception_from_messages(joints, pose)
 
-    def _image_taker(self, role: str) -> Callable[[Any], None]:
-        def take(message: Any) -> None:
-            stamp_ns, image = image_from_message(message)
-            self._store.take_image(role, stamp_ns, image)
+    def _take_pair(self, pair: Proprioception | None) -> None:
+        if pair is not None:
+            self._store.take_proprioception(pair)
 
-        return take
-
-    def _take_state(self, message: Any) -> None:
-        self._store.take_simulator(simulator_state_from_message(message))
+    def _take_image(self, role: str, stamped: tuple[int, UInt8]) -> None:
+        self._store.take_image(role, *stamped)

@@ -8,15 +8,17 @@ from typing import Any
 
 from rclpy.node import Node
 
-from structrl_ros.errors import MessageError
+from structrl_ros.nodes.hearing import Value
+from structrl_ros.nodes.hearing import hear
 from structrl_ros.plan.session import TaskSession
+from structrl_ros.types import Predicates
 from structrl_ros.types import Progress
 from structrl_ros.types import Reward
+from structrl_ros.types import UInt8
 from structrl_ros.wire import topics
 from structrl_ros.wire.body_codecs import episode_from_message
 from structrl_ros.wire.chunk_codecs import chunk_done_from_message
 from structrl_ros.wire.image_codecs import image_from_message
-from structrl_ros.wire.qos import message_type
 from structrl_ros.wire.qos import subscriber_qos
 from structrl_ros.wire.reward_codecs import predicates_from_message
 from structrl_ros.wire.reward_codecs import progress_from_message
@@ -46,24 +48,17 @@ class PlannerInbox:
             lockstep: Ask for everything reliably.
         """
         self._node, self._session = node, session
-        hear: dict[str, Callable[[Any], None]] = {
-            topics.EPISODE: lambda m: session.see_episode(episode_from_message(m)),
-            topics.CHUNK_DONE: lambda m: session.see_chunk(chunk_done_from_message(m)),
-            topics.PREDICATES: lambda m: self._take('take_predicates', predicates_from_message(m)),
-            topics.JOINT_STATES: lambda m: self._take('take_stamp', stamp_from_header(m.header)),
-            topics.REWARD: lambda m: note(reward_from_message(m)),
-            topics.PROGRESS: lambda m: note(progress_from_message(m)),
-        }
-        hear |= {topics.image_topic(role): partial(self._take_image, role) for role in roles}
-        self._subscriptions = [
-            node.create_subscription(
-                message_type(topic),
-                topic,
-                self._guard(take),
-                subscriber_qos(topic, lockstep=lockstep),
-            )
-            for topic, take in hear.items()
-        ]
+        self._lockstep = lockstep
+        self._subscriptions: list[Any] = []
+        self._hear(topics.EPISODE, episode_from_message, session.see_episode)
+        self._hear(topics.CHUNK_DONE, chunk_done_from_message, session.see_chunk)
+        self._hear(topics.PREDICATES, predicates_from_message, self._take_predicates)
+        self._hear(topics.JOINT_STATES, _stamp, self._take_stamp)
+        self._hear(topics.REWARD, reward_from_message, note)
+        self._hear(topics.PROGRESS, progress_from_message, note)
+        for role in roles:
+            take = partial(self._take_image, role)
+            self._hear(topics.image_topic(role), image_from_message, take)
 
     def close(self) -> None:
         """End the subscriptions."""
@@ -71,17 +66,21 @@ class PlannerInbox:
             self._node.destroy_subscription(subscription)
         self._subscriptions = []
 
-    def _take(self, method: str, *values: Any) -> None:
-        self._session.update(lambda latest: getattr(latest, method)(*values))
+    def _hear(
+        self, topic: str, decode: Callable[[Any], Value], take: Callable[[Value], None]
+    ) -> None:
+        qos = subscriber_qos(topic, lockstep=self._lockstep)
+        self._subscriptions.append(hear(self._node, topic, decode, take, qos))
 
-    def _take_image(self, role: str, message: Any) -> None:
-        self._take('take_image', role, *image_from_message(message))
+    def _take_predicates(self, predicates: Predicates) -> None:
+        self._session.update(lambda latest: latest.take_predicates(predicates))
 
-    def _guard(self, take: Callable[[Any], None]) -> Callable[[Any], None]:
-        def heard(message: Any) -> None:
-            try:
-                take(message)
-            except MessageError as error:
-                self._node.get_logger().warning(str(error), throttle_duration_sec=1.0)
+    def _take_stamp(self, stamp_ns: int) -> None:
+        self._session.update(lambda latest: latest.take_stamp(stamp_ns))
 
-        return heard
+    def _take_image(self, role: str, stamped: tuple[int, UInt8]) -> None:
+        self._session.update(lambda latest: latest.take_image(role, *stamped))
+
+
+def _stamp(message: Any) -> int:
+    return stamp_from_header(message.header)

@@ -10,25 +10,21 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import rclpy
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.clock import Clock
 from rclpy.clock import ClockType
-from rclpy.executors import MultiThreadedExecutor
+from rclpy.executors import Executor
 from rclpy.lifecycle import LifecycleNode
 from rclpy.lifecycle import TransitionCallbackReturn
-from rclpy.signals import SignalHandlerOptions
 
 from structrl_ros.errors import StructRLError
-from structrl_ros.nodes.log_directory import ensure_log_directory
 from structrl_ros.nodes.parameters import declare
 from structrl_ros.nodes.planner_backends import BackendMaker
 from structrl_ros.nodes.planner_backends import executive_settings
 from structrl_ros.nodes.planner_backends import make_backends
 from structrl_ros.nodes.planner_backends import session_settings
 from structrl_ros.nodes.planner_inbox import PlannerInbox
-from structrl_ros.nodes.spinning import catch_signals
-from structrl_ros.nodes.spinning import spin_until
+from structrl_ros.nodes.spinning import run_node
 from structrl_ros.nodes.task_server import TaskServer
 from structrl_ros.params.planner import PlannerParameters
 from structrl_ros.plan.executive import Executive
@@ -167,28 +163,18 @@ class PlannerNode(LifecycleNode):
         self._health.publish(health_to_message(now_ns, name, level, text, numbers))
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the node until SIGINT or SIGTERM; a running task is ended first, with a plan to hold."""
-    ended = catch_signals()
-    ensure_log_directory()
-    rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
-    try:
-        node = PlannerNode()
-    except StructRLError as error:
-        sys.stderr.write(f'{error}\n')
-        rclpy.try_shutdown()
-        return 1
-    executor = MultiThreadedExecutor(num_threads=4)
-    executor.add_node(node)
-    spin_until(ended, executor)
+def _close(node: PlannerNode, executor: Executor) -> None:
+    """End a running task, with a plan to hold, while the node still answers."""
     closing = threading.Thread(target=node.close)
     closing.start()
     last_s = time.monotonic() + 1.5
     while closing.is_alive() and time.monotonic() < last_s:
         executor.spin_once(timeout_sec=0.02)
-    executor.shutdown(timeout_sec=1.0)
-    rclpy.try_shutdown()
-    return 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the node until SIGINT or SIGTERM; a running task is ended first."""
+    return run_node('planner_node', lambda _: PlannerNode(), _close, arguments, threads=4)
 
 
 if __name__ == '__main__':

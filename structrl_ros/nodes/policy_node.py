@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from rclpy.clock import Clock
@@ -14,8 +15,8 @@ from rclpy.lifecycle import TransitionCallbackReturn
 
 from structrl_ros.control.chunk_requester import News
 from structrl_ros.control.observation_store import ObservationStore
-from structrl_ros.errors import MessageError
 from structrl_ros.errors import StructRLError
+from structrl_ros.nodes.hearing import hear
 from structrl_ros.nodes.observation_inbox import ObservationInbox
 from structrl_ros.nodes.parameters import declare
 from structrl_ros.nodes.policies import PolicyMaker
@@ -37,7 +38,6 @@ from structrl_ros.wire.plan_codecs import plan_from_message
 from structrl_ros.wire.plan_codecs import subtask_status_from_message
 from structrl_ros.wire.qos import message_type
 from structrl_ros.wire.qos import publisher_qos
-from structrl_ros.wire.qos import subscriber_qos
 from structrl_ros.wire.stamps import RosClock
 from structrl_ros.wire.stamps import header_to_message
 from structrl_ros.wire.task_codecs import HealthLevel
@@ -111,12 +111,12 @@ class PolicyNode(LifecycleNode):
         beat, qos = message_type(topics.HEARTBEAT), publisher_qos(topics.HEARTBEAT)
         self._beats = self.create_lifecycle_publisher(beat, topics.HEARTBEAT, qos)
         self._owned = [
-            lambda: self.destroy_publisher(self._beats),
-            lambda: self.destroy_publisher(self._health),
-            lambda: self.destroy_publisher(self._chunks),
+            partial(self.destroy_publisher, publisher)
+            for publisher in (self._beats, self._health, self._chunks)
         ]
         for topic, decode in _HEARD:
-            self._hear(topic, decode)
+            subscription = hear(self, topic, decode, self._driver.see)
+            self._owned.append(partial(self.destroy_subscription, subscription))
         return super().on_configure(state)
 
     def on_activate(self, state: Any) -> TransitionCallbackReturn:
@@ -150,20 +150,6 @@ class PolicyNode(LifecycleNode):
     def close(self) -> None:
         """End the thread and free the policy."""
         self._driver.close()
-
-    def _hear(self, topic: str, decode: Callable[[Any], News]) -> None:
-        def heard(message: Any) -> None:
-            try:
-                news = decode(message)
-            except MessageError as error:
-                self.get_logger().warning(str(error))
-                return
-            self._driver.see(news)
-
-        subscription = self.create_subscription(
-            message_type(topic), topic, heard, subscriber_qos(topic)
-        )
-        self._owned.append(lambda: self.destroy_subscription(subscription))
 
     def _look(self, spec: PolicySpec, store: ObservationStore) -> None:
         """Subscribe to what a new policy looks at."""

@@ -13,6 +13,7 @@ from typing import Any
 import rclpy
 from rclpy.executors import Executor
 from rclpy.executors import ExternalShutdownException
+from rclpy.executors import MultiThreadedExecutor
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 
@@ -54,6 +55,8 @@ def run_node(
     make: Callable[[threading.Event], Any],
     close: Callable[[Any, Executor], None],
     arguments: Sequence[str] | None = None,
+    *,
+    threads: int = 1,
 ) -> int:
     """Run a node in this process until SIGINT or SIGTERM.
 
@@ -62,6 +65,7 @@ def run_node(
         make: Makes the node; may keep the event and set it to end the node itself.
         close: Frees what the node holds, while it can still publish.
         arguments: Of the command line; None takes the process's own.
+        threads: Of the executor.
 
     Returns:
         The exit status: 1 if the node could not start for a user's mistake, said in one line.
@@ -72,10 +76,10 @@ def run_node(
     try:
         node = make(ended)
     except StructRLError as error:
-        sys.stderr.write(f'{name}: {error}\n')
+        sys.stderr.write(f'{name}: {str(error).removeprefix(f"{name}: ")}\n')
         rclpy.try_shutdown()
         return 1
-    executor = SingleThreadedExecutor()
+    executor = MultiThreadedExecutor(threads) if threads > 1 else SingleThreadedExecutor()
     executor.add_node(node)
     try:
         spin_until(ended, executor)

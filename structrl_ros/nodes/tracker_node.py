@@ -16,7 +16,7 @@ from rclpy.clock import Clock
 from rclpy.clock import ClockType
 from rclpy.node import Node
 
-from structrl_ros.errors import MessageError
+from structrl_ros.nodes.hearing import hear
 from structrl_ros.nodes.parameters import declare
 from structrl_ros.nodes.spinning import run_node
 from structrl_ros.params.tracker import TrackerParameters
@@ -34,7 +34,6 @@ from structrl_ros.wire.plan_codecs import subtask_status_to_message
 from structrl_ros.wire.plan_codecs import verdict_from_message
 from structrl_ros.wire.qos import message_type
 from structrl_ros.wire.qos import publisher_qos
-from structrl_ros.wire.qos import subscriber_qos
 from structrl_ros.wire.reward_codecs import predicates_from_message
 from structrl_ros.wire.reward_codecs import reward_to_message
 from structrl_ros.wire.stamps import RosClock
@@ -75,24 +74,13 @@ class TrackerNode(Node):
             for topic in (topics.SUBTASK, topics.REWARD, topics.DIAGNOSTICS)
         )
         for topic, decode in _HEARD:
-            self._hear(topic, decode)
+            hear(self, topic, decode, self._consume)
         self.create_timer(1.0, self._report, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     @property
     def tracker(self) -> Tracker:
         """The pure tracker behind the node."""
         return self._tracker
-
-    def _hear(self, topic: str, decode: Callable[[Any], Any]) -> None:
-        def heard(message: Any) -> None:
-            try:
-                value = decode(message)
-            except MessageError as error:
-                self.get_logger().warning(str(error))
-                return
-            self._consume(value)
-
-        self.create_subscription(message_type(topic), topic, heard, subscriber_qos(topic))
 
     def _consume(self, value: Any) -> None:
         for output in self._tracker.consume(value):

@@ -78,11 +78,11 @@ def end_node(process):
     if process.poll() is None:
         process.send_signal(signal.SIGINT)
     try:
-        _, log = process.communicate(timeout=10)
+        _, log = process.communicate(timeout=60)
     except subprocess.TimeoutExpired:
         process.kill()
         _, log = process.communicate()
-        raise AssertionError(f'node did not end within 10 s:\n{log}') from None
+        raise AssertionError(f'node did not end within 60 s:\n{log}') from None
     return process.returncode, log
 
 
