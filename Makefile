@@ -32,8 +32,18 @@ help:
 # LIBERO comes last: pip would complain at every later step of pins that it does not need.
 
 .PHONY: install
-install: $(STAMPS)/editable $(STAMPS)/libero-$(LIBERO) $(STAMPS)/torch-$(TORCH) $(STAMPS)/learning \
+install: in-place $(STAMPS)/editable $(STAMPS)/libero-$(LIBERO) $(STAMPS)/torch-$(TORCH) $(STAMPS)/learning \
     $(STAMPS)/sensors $(STAMPS)/console
+
+# A clone that was moved or copied brings a .venv along whose commands lead to the old place; one
+# whose Python was taken away by an update of the system runs nothing.
+.PHONY: in-place
+in-place:
+	@test ! -f $(STAMPS)/venv || $(BIN)/python -c '' 2>/dev/null \
+	  || { echo 'structrl: the Python of $(VENV) does not run any more: make clean install' >&2; exit 1; }
+	@test ! -f $(STAMPS)/venv || grep -qF '$(abspath $(VENV))' $(BIN)/activate \
+	  || { echo 'structrl: $(VENV) was made in another folder and its commands lead there' \
+	       '(was this clone moved or copied?): make clean install' >&2; exit 1; }
 
 $(STAMPS)/venv: requirements/system.sh
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; \

@@ -20,7 +20,9 @@ _COLOURS = {
 
 def print_findings(findings: Sequence[Finding], console: Console) -> int:
     """Print the findings; return the exit status, 1 if something that is needed is missing."""
-    table = Table('what', 'state', 'detail', 'how to mend')
+    table = Table('what', 'state')
+    for title in ('detail', 'how to mend'):
+        table.add_column(title, overflow='fold')
     for finding in findings:
         colour = _COLOURS[finding.state]
         state = f'[{colour}]{finding.state}[/]'
