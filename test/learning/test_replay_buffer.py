@@ -1,4 +1,4 @@
-"""Rewards inside chunks, the replay buffer, operator labels."""
+"""The replay buffer, operator labels."""
 
 import threading
 
@@ -9,49 +9,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from structrl_ros.errors import ParameterError
-from structrl_ros.learning.chunks import episode_scores
-from structrl_ros.learning.chunks import fold_chunk
 from structrl_ros.learning.interventions import credited_step
 from structrl_ros.learning.interventions import label_steps
 from structrl_ros.learning.replay import ReplayBuffer
 from structrl_ros.types import Intervention
-
-
-def test_early_success_inside_a_chunk_is_kept_and_later_slots_are_masked():
-    rewards, done = np.zeros((1, 8)), np.zeros((1, 8), dtype=bool)
-    rewards[0, 3], done[0, 3] = 1.0, True
-    rewards[0, 5] = 7.0
-    outcome = fold_chunk(rewards, done)
-    assert outcome.reward[0] == 1.0
-    assert outcome.executed_steps[0] == 4
-    assert outcome.done[0]
-    assert list(outcome.executed[0]) == [True] * 4 + [False] * 4
-
-
-def test_score_of_an_episode_stops_at_its_first_done_across_chunks():
-    rewards = np.array([[[0.0, 1.0, 5.0, 5.0], [7.0, 0.0, 0.0, 0.0]]])
-    done = np.zeros(rewards.shape, dtype=bool)
-    done[0, 0, 1] = True
-    assert episode_scores(rewards, done)[0] == 1.0
-
-
-@given(st.integers(0, 2**31), st.integers(1, 3), st.integers(1, 4), st.integers(1, 5))
-@settings(max_examples=50)
-def test_score_does_not_depend_on_how_steps_are_cut_into_chunks(seed, batch, chunks, steps):
-    random = np.random.default_rng(seed)
-    rewards = random.integers(-3, 4, (batch, chunks, steps)).astype(float)
-    done = random.random(rewards.shape) < 0.2
-    flat = (batch, chunks * steps, 1)
-    np.testing.assert_array_equal(
-        episode_scores(rewards, done), episode_scores(rewards.reshape(flat), done.reshape(flat))
-    )
-
-
-def test_chunk_flags_of_another_shape_are_refused():
-    with pytest.raises(ParameterError, match=r'^done: shape'):
-        fold_chunk(np.zeros((1, 3)), np.zeros((1, 2), dtype=bool))
-    with pytest.raises(ParameterError, match=r'^done: shape'):
-        episode_scores(np.zeros((1, 3)), np.zeros((1, 3), dtype=bool))
 
 
 def small_buffer(capacity):
