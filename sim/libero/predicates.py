@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from structrl_ros.errors import SimulationError
 from structrl_ros.sim.libero.scene import LiberoScene
 
 _TABLES = {'floor', 'table', 'main_table', 'kitchen_table', 'living_room_table', 'study_table'}
@@ -25,15 +26,18 @@ class GoalPredicates:
         names: What `values` reports: conjuncts that were false at reset, then `grasp(X)` for
             every movable object that is named in the goal, then `open(X)` for every drawer or
             door that is closed and that something has to be put into. A grasp is contact of both
-            finger pads with the object, as in robosuite; it does not say that it is lifted.
+            finger pads with the object, as in robosuite; it does not say that it is lifted. What
+            the task watches besides is reported like the goal, and is no part of success.
     """
 
     def __init__(self, scene: LiberoScene) -> None:
         """Bind to a scene that is placed and settled; conjuncts true now are left out."""
         self._environment: Any = scene.environment
         self._data = scene.data
-        self._conjuncts = [list(c) for c in self._environment.parsed_problem['goal_state']]
-        self.goal = tuple(predicate_name(c) for c in self._conjuncts)
+        goal = [list(c) for c in self._environment.parsed_problem['goal_state']]
+        self.goal = tuple(predicate_name(c) for c in goal)
+        self._conjuncts = goal + [_watched(w, self._environment) for w in scene.task.watched]
+        known = [predicate_name(c) for c in self._conjuncts]
         truth = self._goal_values()
         self._reported = [i for i, value in enumerate(truth) if not value]
         self._objects = self._graspable()
@@ -41,7 +45,7 @@ class GoalPredicates:
         grasps = [f'grasp({name})' for name in self._objects]
         self._openings = self._closed_ways()
         opens = [predicate_name(o) for o in self._openings]
-        self.names = (*(self.goal[i] for i in self._reported), *grasps, *opens)
+        self.names = (*(known[i] for i in self._reported), *grasps, *opens)
 
     def evaluate(self) -> tuple[tuple[bool, ...], bool]:
         """Return the values of `names` and LIBERO's success (all conjuncts of the goal)."""
@@ -49,7 +53,7 @@ class GoalPredicates:
         touching = self._touching()
         grasps = [(0, i) in touching and (1, i) in touching for i in range(len(self._objects))]
         opens = [bool(self._environment._eval_predicate(o)) for o in self._openings]
-        return (*(truth[i] for i in self._reported), *grasps, *opens), all(truth)
+        return (*(truth[i] for i in self._reported), *grasps, *opens), all(truth[: len(self.goal)])
 
     def grasped(self, name: str) -> bool:
         """Return whether both finger pads touch a movable object of the goal, by its full name."""
@@ -96,6 +100,22 @@ class GoalPredicates:
         pairs.sort(axis=1)
         rows = pairs[(pairs[:, 0] > 0) & (pairs[:, 0] < 3) & (pairs[:, 1] > 2)]
         return {(int(pad) - 1, int(thing) - 3) for pad, thing in rows}
+
+
+def _watched(name: str, environment: Any) -> list[str]:
+    """Return the conjunct of a name.
+
+    Raises:
+        SimulationError: If it is none, or the scene has no such thing.
+    """
+    match = re.fullmatch(r'(in|on|open|close|turnon|turnoff)\(([^()]+)\)', name)
+    things = [t.strip() for t in match[2].split(',')] if match else []
+    unknown = next((t for t in things if t not in environment.object_states_dict), None)
+    if match is None or unknown is not None:
+        known = ', '.join(sorted(environment.object_states_dict))
+        what = name if match is None else unknown
+        raise SimulationError(f'cannot watch {what!r}; allowed: kind(thing, ...) of {known}')
+    return [match[1], *things]
 
 
 def predicate_name(conjunct: list[str]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from dataclasses import replace
 
 from structrl_ros.errors import SimulationError
 
@@ -76,16 +77,21 @@ _SCENE = re.compile(r'^[A-Z_]+SCENE\d+_')
 
 @dataclass(frozen=True, slots=True)
 class LiberoTask:
-    """One task: `suite` is the short name, `name` LIBERO's own, `number` its place from 0."""
+    """One task: `suite` is the short name, `name` LIBERO's own, `number` its place from 0.
+
+    `watched` are conjuncts whose truth is told besides the goal, for things that it does not name:
+    'in(milk_1, basket_1_contain_region)'.
+    """
 
     suite: str
     number: int
     name: str
+    watched: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:
-        """Short identity, for example 'long/0'."""
-        return f'{self.suite}/{self.number}'
+        """Short identity, for example 'long/0', with what is watched behind ' + '."""
+        return ' + '.join((f'{self.suite}/{self.number}', *self.watched))
 
     @property
     def short_name(self) -> str:
@@ -127,6 +133,7 @@ def find_task(task: str) -> LiberoTask:
     Args:
         task: 'long/0', 'libero_10/0', 'long/put_both_moka_pots_on_the_stove', LIBERO's own name
             with or without its suite, or the instruction as a sentence. Case does not matter.
+            ' + in(milk_1, basket_1_contain_region)' behind it watches a conjunct besides.
 
     Returns:
         The task.
@@ -134,7 +141,8 @@ def find_task(task: str) -> LiberoTask:
     Raises:
         SimulationError: If no task has that name; the line lists what is allowed.
     """
-    suite, _, rest = _fold(task).rpartition('/')
+    named, *watched = task.split(' + ')
+    suite, _, rest = _fold(named).rpartition('/')
     short = {folder: name for name, folder in SUITE_FOLDERS.items()}
     suite = short.get(suite, suite)
     if suite in ('', *SUITE_FOLDERS):
@@ -143,7 +151,7 @@ def find_task(task: str) -> LiberoTask:
             if suite:
                 names.add(str(candidate.number))
             if suite in ('', candidate.suite) and rest in names:
-                return candidate
+                return replace(candidate, watched=tuple(w.strip() for w in watched))
     raise SimulationError(
         f'unknown LIBERO task {task!r}; allowed: SUITE/NUMBER or SUITE/NAME with suite '
         f'{", ".join(SUITE_FOLDERS)} and number 0 to 9, for example {TASKS[0].id} or '

@@ -21,6 +21,8 @@ from structrl_ros.sim.tabletop.task_data import Fixture
 from structrl_ros.sim.tabletop.task_data import Task
 
 FOLDER = Path(__file__).parent / 'tasks'
+#: Scenes for instructions that are not the body's own; found by name, in no list of tasks.
+SCENES = Path(__file__).parent / 'scenes'
 
 #: Parts that each kind of fixture must have.
 NEEDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -72,13 +74,23 @@ def tasks() -> Mapping[str, Task]:
     return MappingProxyType(dict(sorted(found.items(), key=lambda item: item[1].index)))
 
 
+@cache
+def scenes() -> Mapping[str, Task]:
+    """Return the scenes of `scenes/*.yaml` by name.
+
+    Raises:
+        ParameterError: If a file is wrong.
+    """
+    return MappingProxyType({p.stem: load_task(p) for p in sorted(SCENES.glob('*.yaml'))})
+
+
 def find_task(name: str) -> Task:
-    """Return a shipped task.
+    """Return a shipped task, or a scene.
 
     Raises:
         SimulationError: If there is none of this name.
     """
-    found = tasks().get(name)
+    found = tasks().get(name) or scenes().get(name)
     if found is None:
         raise SimulationError(f'unknown task {name!r}; known: {", ".join(tasks())}')
     return found

@@ -119,7 +119,8 @@ class EpisodeAccount:
             success: Whether the task ended well, as the planner told it.
             reason: Why it ended, in words.
             replans: New plans after the first.
-            mark: A person's judgement; needed where the rule is 'person'.
+            mark: Judgement from outside: a person's, needed where the rule is 'person', or of a
+                goal that is not the body's own; it counts before the rule.
             broken: 'policy_error', 'body_error' or 'cancelled' where that ended the episode.
         """
         subtasks = self._subtasks()
@@ -196,7 +197,7 @@ class EpisodeAccount:
         return tuple((id_, id_ in done or known.get(id_) in self._paid) for id_ in ids)
 
     def _is_success(self, subtasks: Sequence[tuple[str, bool]], mark: bool | None) -> bool:
-        if self._judged_by == 'person':
+        if mark is not None or self._judged_by == 'person':
             return bool(mark)
         if self._judged_by == 'subtasks':
             return bool(subtasks) and all(done for _, done in subtasks)

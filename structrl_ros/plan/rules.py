@@ -66,7 +66,7 @@ class RulePlanner:
             writer.write(clause)
         phrases = writer.finish()
         if request.failed is not None:
-            phrases = _remaining(request.failed, phrases)
+            phrases = remaining_phrases(request.failed, phrases)
         return json.dumps({'stages': [[p] for p in phrases]})
 
 
@@ -244,7 +244,7 @@ class _Writer:
         return thing.removesuffix(mention.qualifier).strip() if mention.qualifier else thing
 
 
-def _remaining(failed: FailedAttempt, phrases: list[str]) -> list[str]:
+def remaining_phrases(failed: FailedAttempt, phrases: list[str]) -> list[str]:
     """Return what is left of the plan that failed, with the grasp that its first placing needs."""
     left = [s.phrase for s in failed.plan.subtasks[failed.index :]]
     if not left:

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
-from structrl_ros.evaluation.episode_account import EpisodeAccount
 from structrl_ros.plan.commands import ExecutiveSettings
 from structrl_ros.plan.commands import Goal
 from structrl_ros.plan.executive import Executive
@@ -18,6 +21,8 @@ from structrl_ros.plan.session import TaskSession
 from structrl_ros.plan.session_ports import Outputs
 from structrl_ros.plan.session_ports import SessionSettings
 from structrl_ros.ports import Clock
+from structrl_ros.ports import Monitor
+from structrl_ros.ports import Planner
 from structrl_ros.rewards.structured import StructuredReward
 from structrl_ros.sim.decompositions import shipped_durations
 from structrl_ros.subtasks.predicate_monitor import PredicateMonitor
@@ -29,19 +34,67 @@ from structrl_ros.types import Plan
 from structrl_ros.types import Predicates
 from structrl_ros.types import Subtask
 from structrl_ros.types import SubtaskStatus
+from structrl_ros.types import UInt8
 from structrl_ros.types import Verdict
 
 #: Time of one attempt at a step, as planner_node has it.
 SUBTASK_TIMEOUT_S = 15.0
+_LIMITS = ExecutiveSettings(subtask_timeout_s=SUBTASK_TIMEOUT_S)
 
 Told = Episode | Predicates | ChunkDone
+
+
+class Listener(Protocol):
+    """Who is told everything that passes: an `EpisodeAccount`, or what stands around one."""
+
+    def take(self, value: object) -> None:
+        """Take a message."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Minds:
+    """A planner and a monitor, as `nodes.planner_backends.Backends` has them.
+
+    Attributes:
+        planner: Asked for plans.
+        monitor: Asked for verdicts.
+        follow: Gets the steps of each revision.
+        settings: Limits of the task.
+        roles: Cameras that either of them looks at.
+        monitor_roles: Cameras that a verdict waits for.
+        needs_predicates: Whether the monitor looks at predicates.
+    """
+
+    planner: Planner
+    monitor: Monitor
+    follow: Callable[[Sequence[Subtask]], None] = lambda steps: None
+    settings: ExecutiveSettings = _LIMITS
+    roles: tuple[str, ...] = ()
+    monitor_roles: tuple[str, ...] = ()
+    needs_predicates: bool = True
+
+
+def rule_minds() -> Minds:
+    """Return the rules and the body's own truth."""
+    monitor = PredicateMonitor()
+    return Minds(planner=RulePlanner(), monitor=monitor, follow=monitor.follow)
 
 
 class EpisodeBrain:
     """One task on one episode; `hear` takes what the body says."""
 
-    def __init__(self, clock: Clock, body: str, chunk_rows: int, account: EpisodeAccount) -> None:
-        """Begin; `chunk_rows` paces the reward, as `chunk_steps` of tracker_node."""
+    def __init__(
+        self,
+        clock: Clock,
+        body: str,
+        chunk_rows: int,
+        account: Listener,
+        minds: Minds | None = None,
+    ) -> None:
+        """Begin; `chunk_rows` paces the reward, as `chunk_steps` of tracker_node.
+
+        Without `minds` the rules plan and the body's predicates judge.
+        """
         settings = TrackerSettings(lockstep=True, durations=shipped_durations(body, chunk_rows))
         self._account = account
         self._tracker = Tracker(settings, StructuredReward)
@@ -49,16 +102,18 @@ class EpisodeBrain:
         self._plan: Plan | None = None
         self._status: SubtaskStatus | None = None
         self.outcome: tuple[bool, str] | None = None
-        planner, monitor = RulePlanner(), PredicateMonitor()
-        self._executive = Executive(
-            ExecutiveSettings(subtask_timeout_s=SUBTASK_TIMEOUT_S), planner.name, monitor.name
-        )
+        minds = minds or rule_minds()
+        self._executive = Executive(minds.settings, minds.planner.name, minds.monitor.name)
         self._session = TaskSession(
             self._executive,
-            planner,
-            monitor,
-            Outputs(self._take_plan, self._track, self._finish, monitor.follow),
-            SessionSettings(lockstep=True, needs_predicates=True),
+            minds.planner,
+            minds.monitor,
+            Outputs(self._take_plan, self._track, self._finish, minds.follow),
+            SessionSettings(
+                lockstep=True,
+                needs_predicates=minds.needs_predicates,
+                monitor_roles=minds.monitor_roles,
+            ),
             clock,
             wall=lambda: 0.0,
             spawn=self._jobs.append,
@@ -95,6 +150,13 @@ class EpisodeBrain:
         else:
             self._session.update(lambda latest: latest.take_predicates(told))
         self._work()
+
+    def look(self, images: Mapping[str, UInt8], stamp_ns: int) -> None:
+        """Take what the cameras see; before the chunk that they belong to is told."""
+        for role, image in images.items():
+            self._session.update(
+                lambda latest, r=role, i=image: latest.take_image(r, stamp_ns, i)  # type: ignore[misc]
+            )
 
     def _work(self) -> None:
         while self._jobs:

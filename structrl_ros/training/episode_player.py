@@ -28,7 +28,9 @@ from structrl_ros.types import Subtask
 
 
 @dataclass(frozen=True, slots=True)
-class _RunnerClock:
+class RunnerClock:
+    """The clock of a body in this process."""
+
     runner: EpisodeRunner
 
     def now_ns(self) -> int:
@@ -69,7 +71,7 @@ class EpisodePlayer:
             trial, reset.episode, judged_by=self._protocol.success, ground=ground_all
         )
         rows = policy.spec.chunk_length
-        brain = EpisodeBrain(_RunnerClock(runner), self._protocol.body, rows, account)
+        brain = EpisodeBrain(RunnerClock(runner), self._protocol.body, rows, account)
         for told in (reset.episode, reset.predicates):
             brain.hear(told)
         broken, why = '', ''
@@ -108,14 +110,20 @@ def _act_to_the_end(runner: EpisodeRunner, brain: EpisodeBrain, policy: Policy) 
         pursued = brain.pursued
         if pursued is None:
             return
-        result = runner.run_chunk(_ask(runner, policy, *pursued))
+        result = runner.run_chunk(ask_policy(runner, policy, *pursued))
         for told in (result.predicates, result.done, result.end):
             if told is not None:
                 brain.hear(told)
 
 
-def _ask(runner: EpisodeRunner, policy: Policy, subtask: Subtask, instruction: str) -> Float32:
-    """Return the policy's next chunk, as policy_node would send it in lock-step."""
+def ask_policy(
+    runner: EpisodeRunner, policy: Policy, subtask: Subtask, instruction: str
+) -> Float32:
+    """Return the policy's next chunk, as policy_node would send it in lock-step.
+
+    Raises:
+        PolicyError: If it has a wrong shape, or a number in it is not finite.
+    """
     spec = policy.spec
     seen = runner.observe(spec.roles, privileged=spec.privileged)
     if spec.continues:

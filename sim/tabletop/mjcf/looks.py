@@ -34,6 +34,7 @@ _EXPECTED = {
     'apple': 'red',
     'lemon': 'yellow',
     'cheese': 'yellow',
+    'orange': 'accent',
     'red': 'red',
     'green': 'green',
 }
