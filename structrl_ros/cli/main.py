@@ -24,10 +24,12 @@ from structrl_ros.cli.overlay import overlay
 from structrl_ros.cli.plan import plan
 from structrl_ros.cli.replay_command import replay
 from structrl_ros.cli.report import report
+from structrl_ros.cli.shared_memory import refuse_full_shared_memory
 from structrl_ros.cli.train import train
 from structrl_ros.errors import StructRLError
 
 app = typer.Typer(
+    callback=refuse_full_shared_memory,
     no_args_is_help=True,
     rich_markup_mode='rich',
     add_completion=False,

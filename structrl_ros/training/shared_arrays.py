@@ -4,23 +4,32 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 from collections.abc import Mapping
 from multiprocessing.shared_memory import SharedMemory
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from structrl_ros.errors import SimulationError
 
 #: Name of an array to its shape and the name of its type.
 Layout = Mapping[str, tuple[tuple[int, ...], str]]
 
 _ALIGNMENT = 64
+_PLACE = Path('/dev/shm')
 
 
 class SharedArrays:
     """The arrays of a layout; who made the block frees it, who opened it lets go of it."""
 
     def __init__(self, layout: Layout, name: str | None = None) -> None:
-        """Make a block, all zero, or open the one of that name with the same layout."""
+        """Make a block, all zero, or open the one of that name with the same layout.
+
+        Raises:
+            SimulationError: If there is no room for it.
+        """
         self.layout = dict(layout)
         offsets, end = {}, 0
         for array, (shape, dtype) in self.layout.items():
@@ -28,6 +37,11 @@ class SharedArrays:
             size = int(np.prod(shape)) * np.dtype(dtype).itemsize
             end += -(-size // _ALIGNMENT) * _ALIGNMENT
         self._is_mine = name is None
+        if self._is_mine and _PLACE.is_dir() and (free := shutil.disk_usage(_PLACE).free) < end:
+            raise SimulationError(
+                f'{_PLACE} has {free >> 20} MiB left, the workers need {-(-end >> 20)} MiB; fewer '
+                'or smaller pictures, or enlarge it: mount -o remount,size=1G /dev/shm'
+            )
         mine = f'structrl_{os.getpid()}_{secrets.token_hex(4)}'
         self._block = SharedMemory(name or mine, create=self._is_mine, size=max(end, 1))
         self._arrays: dict[str, np.ndarray[Any, Any]] = {
