@@ -1,4 +1,4 @@
-"""Claims of a planner's training with a tiny Qwen2.5-VL: it runs, goes on, and its adapter loads."""
+"""Claims of training a planner, a tiny Qwen2.5-VL: it runs, it goes on, its adapter loads."""
 
 import numpy as np
 import pytest
