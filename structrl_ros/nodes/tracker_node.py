@@ -23,6 +23,7 @@ from structrl_ros.params.tracker import TrackerParameters
 from structrl_ros.rewards.structured import StructuredReward
 from structrl_ros.subtasks.settings_text import SETTINGS_KEY
 from structrl_ros.subtasks.settings_text import settings_to_text
+from structrl_ros.subtasks.tracker import Message
 from structrl_ros.subtasks.tracker import Tracker
 from structrl_ros.types import Episode
 from structrl_ros.types import Reward
@@ -41,7 +42,7 @@ from structrl_ros.wire.task_codecs import HealthLevel
 from structrl_ros.wire.task_codecs import health_to_message
 
 #: Topic and decoder of everything that the tracker consumes.
-_HEARD: tuple[tuple[str, Callable[[Any], Any]], ...] = (
+_HEARD: tuple[tuple[str, Callable[[Any], Message]], ...] = (
     (topics.EPISODE, episode_from_message),
     (topics.PLAN, plan_from_message),
     (topics.VERDICT, verdict_from_message),
@@ -82,8 +83,8 @@ class TrackerNode(Node):
         """The pure tracker behind the node."""
         return self._tracker
 
-    def _consume(self, value: Any) -> None:
-        for output in self._tracker.consume(value):
+    def _consume(self, message: Message) -> None:
+        for output in self._tracker.consume(message):
             if isinstance(output, Reward):
                 self._last = output
                 self._rewards.publish(reward_to_message(output))
@@ -92,8 +93,8 @@ class TrackerNode(Node):
         for line in self._tracker.take_reports():
             self.get_logger().warning(line)
             self._reports = [*self._reports, line][-_SHOWN_REPORTS:]
-        if isinstance(value, Episode):
-            self._reports = [] if not value.ended else self._reports
+        if isinstance(message, Episode):
+            self._reports = [] if not message.ended else self._reports
             self._report()
 
     def _report(self) -> None:

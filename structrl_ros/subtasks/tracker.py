@@ -25,7 +25,7 @@ from structrl_ros.types import Predicates
 from structrl_ros.types import SubtaskStatus
 from structrl_ros.types import Verdict
 
-__all__ = ['Output', 'Tracker', 'TrackerSettings']
+__all__ = ['Message', 'Output', 'Tracker', 'TrackerSettings']
 
 Message = Episode | Plan | Verdict | Predicates | ChunkDone
 
@@ -64,8 +64,9 @@ class Tracker:
             return self._consume_planning(message)
         episode = self._episodes.get(message.episode)
         if episode is not None:
-            add = episode.add_done if isinstance(message, ChunkDone) else episode.add_predicates
-            return self._newest_only(episode, add(message))  # type: ignore[arg-type]
+            if isinstance(message, ChunkDone):
+                return self._newest_only(episode, episode.add_done(message))
+            return self._newest_only(episode, episode.add_predicates(message))
         if message.episode > max(self._episodes, default=-1):
             self._early.append(message)
         else:
