@@ -18,6 +18,7 @@ from rclpy.lifecycle import LifecycleNode
 from rclpy.lifecycle import TransitionCallbackReturn
 
 from structrl_ros.errors import StructRLError
+from structrl_ros.nodes.abandoned_plan import AbandonedPlan
 from structrl_ros.nodes.parameters import declare
 from structrl_ros.nodes.planner_backends import BackendMaker
 from structrl_ros.nodes.planner_backends import executive_settings
@@ -109,11 +110,13 @@ class PlannerNode(LifecycleNode):
             self.create_timer(1.0, self._report, clock=wall, callback_group=group),
         ]
         self._server = TaskServer(self, self._session, p.image_roles, p.first_observation_s)
+        self._abandoned = AbandonedPlan(self, self._session, self._body_clock, self._send_plan)
         return result
 
     def on_deactivate(self, state: Any) -> TransitionCallbackReturn:
         """Hold the arm and end the task first."""
         self.close()
+        self._abandoned.close()
         for timer in self._wall_timers:
             self.destroy_timer(timer)
         return super().on_deactivate(state)

@@ -82,7 +82,8 @@ class TaskServer:
             return GoalResponse.REJECT
         if others := publisher_names(self._node, topics.PLAN)[1:]:
             self._node.get_logger().error(
-                f'goal refused: {", ".join(others)} publishes `plan`, too; allowed: one planner'
+                f'goal refused: {", ".join(others)} publishes `plan`, too; allowed: one planner '
+                '(one that was killed counts for another 20 s)'
             )
             return GoalResponse.REJECT
         with self._lock:

@@ -1,6 +1,7 @@
 """planner_node on real topics, with a body made of publishers."""
 
 import contextlib
+import dataclasses
 import itertools
 import signal
 import subprocess
@@ -35,10 +36,12 @@ from structrl_ros.types import Episode  # noqa: E402
 from structrl_ros.types import Judgement  # noqa: E402
 from structrl_ros.types import Predicates  # noqa: E402
 from structrl_ros.types import Reward  # noqa: E402
+from structrl_ros.types import SubtaskStatus  # noqa: E402
 from structrl_ros.wire import topics  # noqa: E402
 from structrl_ros.wire.body_codecs import episode_to_message  # noqa: E402
 from structrl_ros.wire.chunk_codecs import chunk_done_to_message  # noqa: E402
 from structrl_ros.wire.plan_codecs import plan_from_message  # noqa: E402
+from structrl_ros.wire.plan_codecs import subtask_status_to_message  # noqa: E402
 from structrl_ros.wire.plan_codecs import verdict_from_message  # noqa: E402
 from structrl_ros.wire.qos import message_type  # noqa: E402
 from structrl_ros.wire.qos import publisher_qos  # noqa: E402
@@ -325,6 +328,30 @@ def test_two_planners_take_no_goal_until_one_is_gone(graph):
     world.wait(lambda: node.count_publishers(topics.PLAN) == 1, 'single planner')
     handle = world.goal()
     assert handle.accepted
+    handle.cancel_goal_async()
+    world.result(handle)
+
+
+def test_planner_that_began_anew_holds_an_arm_that_pursues_the_plan_of_the_killed_one(graph):
+    world, start = graph
+    kind, qos = message_type(topics.SUBTASK), publisher_qos(topics.SUBTASK)
+    tracker = world.node.create_publisher(kind, topics.SUBTASK, qos)
+    pursued = SubtaskStatus(world.now, 1, 5, 3, 'grasp(soup)', (), ('grasp(soup)',), ())
+    tracker.publish(subtask_status_to_message(pursued))
+    start()
+    world.wait(lambda: world.plans, 'plan that says hold')
+    (held,) = world.plans
+    assert held.subtasks == ()
+    assert held.revision == 4
+    assert held.stamp_ns >= pursued.stamp_ns
+    world.episode()
+    handle = world.goal()
+    world.wait(lambda: len(world.plans) == 2, 'plan of the next task')
+    assert world.plans[1].revision == 1
+    own = dataclasses.replace(pursued, revision=1)
+    tracker.publish(subtask_status_to_message(own))
+    world.run(0.5)
+    assert len(world.plans) == 2, 'its own plan goes on'
     handle.cancel_goal_async()
     world.result(handle)
 
