@@ -161,13 +161,3 @@ def bootstrap_interval(
     tail = (1.0 - confidence) / 2.0
     low, high = np.quantile(sums / len(values), [tail, 1.0 - tail])
     return float(low), float(high)
-
-
-def macro_rate(successes: Mapping[str, tuple[int, int]]) -> float | None:
-    """Return the mean over tasks of their success rates, None if no task was tried.
-
-    Args:
-        successes: Task to (successes, episodes); tasks without episodes are left out.
-    """
-    rates = [count / n for count, n in successes.values() if n]
-    return sum(rates) / len(rates) if rates else None

@@ -112,8 +112,16 @@ def summarise(code: str, episodes: Sequence[EpisodeRecord]) -> PolicySummary:
     names = dict.fromkeys(e.task for e in mine)
     tasks = tuple(_of_task(name, [e for e in mine if e.task == name]) for name in names)
     rates = [task.success for task in tasks]
-    macro = sum(_rate(r) for r in rates) / len(rates) if rates else None
-    return PolicySummary(code, _of_all(mine), tasks, macro, macro_interval(rates))
+    return PolicySummary(code, _of_all(mine), tasks, macro_rate(rates), macro_interval(rates))
+
+
+def macro_rate(rates: Sequence[SuccessRate]) -> float | None:
+    """Return the mean over tasks of their success rates (StructRL's SR), None if none was tried.
+
+    Rates without episodes are left out.
+    """
+    known = [rate.successes / rate.episodes for rate in rates if rate.episodes]
+    return sum(known) / len(known) if known else None
 
 
 def macro_interval(rates: Sequence[SuccessRate]) -> tuple[float, float]:
@@ -126,7 +134,8 @@ def macro_interval(rates: Sequence[SuccessRate]) -> tuple[float, float]:
         return 0.0, 1.0
     if len(known) == 1:
         return known[0].interval
-    mean = sum(_rate(r) for r in known) / len(known)
+    mean = macro_rate(known)
+    assert mean is not None
     below = math.sqrt(sum((_rate(r) - r.interval[0]) ** 2 for r in known)) / len(known)
     above = math.sqrt(sum((r.interval[1] - _rate(r)) ** 2 for r in known)) / len(known)
     return max(0.0, mean - below), min(1.0, mean + above)

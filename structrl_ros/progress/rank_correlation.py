@@ -1,4 +1,4 @@
-"""Rank correlations with ties, in numpy alone (scipy.stats takes long to import)."""
+"""Rank correlation with ties, in numpy alone (scipy.stats takes long to import)."""
 
 from __future__ import annotations
 
@@ -32,20 +32,6 @@ def spearman(first: ArrayLike, second: ArrayLike) -> float | None:
     if pair is None:
         return None
     a, b = (average_ranks(side) - (len(side) + 1) / 2.0 for side in pair)
-    spread = float(np.sqrt(np.dot(a, a) * np.dot(b, b)))
-    return float(np.dot(a, b)) / spread if spread > 0.0 else 0.0
-
-
-def kendall_tau_b(first: ArrayLike, second: ArrayLike) -> float | None:
-    """Return Kendall's tau-b, which corrects for ties, in [-1, 1].
-
-    A constant side gives 0; fewer than two points or a value that is not finite gives None.
-    """
-    pair = _finite_pair(first, second)
-    if pair is None:
-        return None
-    upper = np.triu_indices(len(pair[0]), 1)
-    a, b = (np.sign(side[:, None] - side[None, :])[upper] for side in pair)
     spread = float(np.sqrt(np.dot(a, a) * np.dot(b, b)))
     return float(np.dot(a, b)) / spread if spread > 0.0 else 0.0
 

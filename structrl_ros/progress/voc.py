@@ -3,21 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from structrl_ros.errors import ParameterError
 from structrl_ros.progress.rank_correlation import spearman
-
-
-@dataclass(frozen=True, slots=True)
-class VocSummary:
-    """Mean over the trajectories that have a VOC; the others are counted, never dropped."""
-
-    mean: float | None
-    counted: int
-    excluded: int
 
 
 def accumulate_hops(hops: Sequence[float], start: float, floors: Sequence[float]) -> list[float]:
@@ -65,11 +54,3 @@ def compute_voc(
     if len(truth) < 2 or not all(map(math.isfinite, (*hops, *floors))):
         return None
     return spearman(accumulate_hops(hops, truth[0], floors), truth)
-
-
-def summarise_voc(values: Iterable[float | None]) -> VocSummary:
-    """Return the mean VOC of many trajectories with the number that had none."""
-    listed = list(values)
-    scored = [value for value in listed if value is not None]
-    mean = math.fsum(scored) / len(scored) if scored else None
-    return VocSummary(mean, len(scored), len(listed) - len(scored))

@@ -16,6 +16,7 @@ from structrl_ros.evaluation.results import load_results
 from structrl_ros.evaluation.results import save_results
 from structrl_ros.evaluation.summary import SuccessRate
 from structrl_ros.evaluation.summary import macro_interval
+from structrl_ros.evaluation.summary import macro_rate
 from structrl_ros.evaluation.summary import summarise
 
 
@@ -123,6 +124,11 @@ def test_summary_of_nothing_says_nothing():
     assert summary.macro_interval == (0.0, 1.0)
     assert summary.total.success.rate is None
     assert summary.total.mean_duration_s is None
+
+
+def test_macro_rate_weighs_tasks_equally_and_skips_untried_ones():
+    assert macro_rate([SuccessRate(5, 10), SuccessRate(1, 1), SuccessRate(0, 0)]) == 0.75
+    assert macro_rate([SuccessRate(0, 0)]) is None
 
 
 @pytest.mark.parametrize(('successes', 'n'), [(0, 8), (8, 8), (3, 8)])

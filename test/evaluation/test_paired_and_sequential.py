@@ -7,7 +7,6 @@ from scipy.stats import binomtest
 from structrl_ros.errors import ParameterError
 from structrl_ros.evaluation.paired import bootstrap_interval
 from structrl_ros.evaluation.paired import compare_paired
-from structrl_ros.evaluation.paired import macro_rate
 from structrl_ros.evaluation.paired import mcnemar_exact
 from structrl_ros.evaluation.sequential import SequentialTest
 from structrl_ros.evaluation.sequential import required_episodes
@@ -72,11 +71,6 @@ def test_bootstrap_keeps_the_share_of_each_task():
 def test_bootstrap_of_bad_input_is_refused(values, groups, confidence):
     with pytest.raises(ParameterError, match='allowed'):
         bootstrap_interval(values, groups, confidence=confidence)
-
-
-def test_macro_rate_weighs_tasks_equally_and_skips_untried_ones():
-    assert macro_rate({'a': (5, 10), 'b': (1, 1), 'c': (0, 0)}) == 0.75
-    assert macro_rate({'c': (0, 0)}) is None
 
 
 def test_required_episodes_give_the_power_that_is_asked_for():

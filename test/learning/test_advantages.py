@@ -13,7 +13,6 @@ from structrl_ros.errors import ParameterError
 from structrl_ros.learning.gae import estimate_advantages
 from structrl_ros.learning.groups import group_advantages
 from structrl_ros.learning.groups import normalise_advantages
-from structrl_ros.learning.returns import returns_to_go
 from structrl_ros.learning.truncation import truncate_failures
 
 FOLDER = Path(__file__).parents[1] / 'golden'
@@ -142,14 +141,6 @@ def test_wrong_gae_input_names_the_field(change, field):
     }
     with pytest.raises(ParameterError, match=f'^{field}: '):
         estimate_advantages(**arguments | change)
-
-
-def test_return_to_go_of_a_truncated_episode_bootstraps():
-    arguments = {'rewards': [0.0, 0.0, 1.0], 'bootstrap': [7.0, 7.0, 10.0], 'gamma': 0.9}
-    cut = returns_to_go(terminated=[False] * 3, truncated=[False, False, True], **arguments)
-    np.testing.assert_allclose(cut, [0.81 + 7.29, 0.9 + 8.1, 10.0])
-    ended = returns_to_go(terminated=[False, False, True], truncated=[False] * 3, **arguments)
-    np.testing.assert_allclose(ended, [0.81, 0.9, 1.0])
 
 
 @golden('group_advantages')
