@@ -17,6 +17,7 @@ from structrl_ros.models.grm.vlm_inputs import make_vlm_input
 from structrl_ros.models.grm.vlm_network import VlmGrmNetwork
 from structrl_ros.progress.hop import LABEL_SCALE
 from structrl_ros.progress.score_text import write_score
+from structrl_ros.training.descent import step_down
 from structrl_ros.training.grm_curriculum import CurriculumTrainer
 from structrl_ros.training.grm_curriculum import PairSource
 from structrl_ros.training.grm_curriculum import Report
@@ -85,10 +86,7 @@ class VlmGrmTrainer(CurriculumTrainer):
             (loss * scale * weight).backward()
             total += weight * float(loss.detach())
         parameters = [p for group in self._optimiser.param_groups for p in group['params']]
-        norm = torch.nn.utils.clip_grad_norm_(parameters, settings.gradient_clip)
-        if not bool(torch.isfinite(norm)):
-            raise TrainingError(f'after update {self._done}: a gradient is not finite')
-        self._optimiser.step()
+        step_down(self._optimiser, parameters, clip=settings.gradient_clip, what='GRM')
         return total
 
     def _loss(self, chosen: np.ndarray) -> tuple[Tensor, float]:
