@@ -88,6 +88,7 @@ class WatchedPlanner:
     Attributes:
         seen: What is seen wrongly, None for nothing.
         answer: 'plan' (text came), 'refused', 'down', or '' before the first question.
+        refuses_truth: Whether a planner that refused would have refused the scene as it is, too.
     """
 
     def __init__(self, planner: Planner, seen: Misperception | None = None) -> None:
@@ -96,6 +97,7 @@ class WatchedPlanner:
         self.seen = seen
         self.name = planner.name
         self.answer = ''
+        self.refuses_truth = False
 
     def propose(self, request: PlanRequest) -> str:
         """Return the planner's text.
@@ -106,13 +108,21 @@ class WatchedPlanner:
         try:
             text = self._planner.propose(self._perceived(request))
         except PlanSyntaxError:
-            self.answer = self.answer or 'refused'
+            if not self.answer:
+                self.answer, self.refuses_truth = 'refused', self._refuses(request)
             raise
         except Exception:
             self.answer = self.answer or 'down'
             raise
         self.answer = self.answer or 'plan'
         return self._put_back(text)
+
+    def _refuses(self, request: PlanRequest) -> bool:
+        try:
+            self._planner.propose(request)
+        except PlanSyntaxError:
+            return True
+        return False
 
     def _perceived(self, request: PlanRequest) -> PlanRequest:
         seen = self.seen

@@ -164,12 +164,13 @@ def _judged(
         answer = 'unreadable'
     wrong = play.wrong(true_plans) if plan is not None else None
     seen = None if watched is None else watched.seen
+    is_blamed = watched is not None and not watched.refuses_truth
     evidence = LoopEvidence(
         success=record.success,
         end=record.end,
         answer=answer,
         wrong=wrong,
-        unseen=_handles(seen, play.runner.info.predicate_names),
+        unseen=_handles(seen, play.runner.info.predicate_names) if is_blamed else (),
         lies=witness.lies,
     )
     steps_done, steps = step_success(
