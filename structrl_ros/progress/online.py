@@ -6,20 +6,17 @@ give the same numbers to the last bit (same model, same processor).
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-
+from structrl_ros.errors import ParameterError
 from structrl_ros.ports import ProgressModel
-from structrl_ros.progress.context import Query
-from structrl_ros.progress.context import Rollout
+from structrl_ros.progress.estimate import Estimate
+from structrl_ros.progress.estimate import Hops
 from structrl_ros.progress.frames import Frame
-from structrl_ros.progress.fusion import Fusion
 from structrl_ros.progress.strip import Layout
 from structrl_ros.progress.views import make_views
 from structrl_ros.types import Float64
@@ -31,8 +28,6 @@ NO_START = 'the start of the episode was not seen'
 NO_PICTURE = 'no picture'
 NO_NEW_PICTURE = 'no new picture'
 NO_NUMBER = 'the model gave no number'
-
-_NO_HOPS = (math.nan, math.nan, math.nan)
 
 
 class ShapingTerm(Protocol):
@@ -65,10 +60,9 @@ class OnlineModel:
 
 
 class EpisodeProgress:
-    """The potential of one episode, which starts at 0; a new episode takes a new one.
+    """What is known of one episode after each frame; a new episode takes a new one.
 
-    A step that has no valid answer repeats potential and gate, and the next one asks for the hop
-    since the last valid step, so that nothing is lost.
+    A frame without pictures, and a model that fails, cost their step alone; see `Estimate`.
     """
 
     def __init__(
@@ -95,9 +89,8 @@ class EpisodeProgress:
         goal = None if online.goal is None else make_views(online.goal, online.view_px)
         self._episode, self._online, self._shape, self._wall = episode, online, shape, wall
         self._model = online.make(instruction)
-        self._rollout = Rollout(online.layout, goal)
-        self._fusion = Fusion(has_goal=goal is not None)
-        self._step, self._since = 0, 0
+        self._estimate = Estimate(online.layout, goal)
+        self._step = 0
         self._newest_ns = -1
         self.problem = ''
 
@@ -108,7 +101,7 @@ class EpisodeProgress:
 
     def lose_start(self) -> None:
         """Note that what was taken for the start was none; no step is valid from here on."""
-        self._rollout = Rollout(self._online.layout, self._rollout.goal)
+        self._estimate.forget_start()
 
     def step(self, frame: Frame, *, terminated: bool = False) -> Progress:
         """Take the frame after a step and return what is known now.
@@ -120,23 +113,20 @@ class EpisodeProgress:
         """
         began = self._wall()
         self._step += 1
-        before = float(self._fusion.potential)
-        hops = self._ask(frame)
-        is_valid = bool(self._fusion.step(*hops))
-        after = float(self._fusion.potential)
-        if is_valid:
-            self._since = len(self._rollout) - 1
-        elif not self.problem:
+        before = self._estimate.potential
+        hops, is_valid = self._ask(frame)
+        after = self._estimate.potential
+        if not is_valid and not self.problem:
             self.problem = NO_NUMBER
-        shown = hops if is_valid else (0.0, 0.0, 0.0)
+        shown = hops if is_valid else Hops(0.0, 0.0, 0.0)
         return Progress(
             stamp_ns=frame.stamp_ns,
             episode=self._episode,
             step=self._step,
-            hop_forward=shown[0],
-            hop_backward=shown[1],
-            hop_incremental=shown[2],
-            negative_branch=bool(self._fusion.negative_branch),
+            hop_forward=shown.forward,
+            hop_backward=shown.backward,
+            hop_incremental=shown.incremental,
+            negative_branch=self._estimate.negative_branch,
             potential=after,
             shaping=float(
                 self._shape(before, after, gamma=self._online.gamma, terminated=terminated)
@@ -145,38 +135,29 @@ class EpisodeProgress:
             valid=is_valid,
         )
 
-    def _ask(self, frame: Frame) -> tuple[float, float, float]:
-        """Return the hops forward, backward and incremental; NaN where there is none."""
+    def _ask(self, frame: Frame) -> tuple[Hops, bool]:
+        """Return the hops of the step, and whether it is valid."""
         self.problem = ''
-        if not len(self._rollout):
+        if not self._estimate.has_start:
             self.problem = NO_START
         elif not frame.images:
             self.problem = NO_PICTURE
         elif frame.newest_ns <= self._newest_ns:
             self.problem = NO_NEW_PICTURE
         if self.problem:
-            return _NO_HOPS
+            return Hops(), False
         try:
             self._observe(frame)
-            return self._answers()
+            answers = self._model.hops(self._estimate.queries())
         except Exception as error:  # whatever a model raises: the step is not valid, no more
             self.problem = f'the model failed: {error or type(error).__name__}'
-            return _NO_HOPS
+            return Hops(), False
+        try:
+            return self._estimate.take(answers)
+        except ParameterError as error:
+            self.problem = str(error)
+            return Hops(), False
 
     def _observe(self, frame: Frame) -> None:
-        self._rollout.observe(frame.newest_ns, make_views(frame.images, self._online.view_px))
+        self._estimate.observe(frame.newest_ns, make_views(frame.images, self._online.view_px))
         self._newest_ns = frame.newest_ns
-
-    def _answers(self) -> tuple[float, float, float]:
-        rollout = self._rollout
-        queries: list[Query] = [rollout.forward(), rollout.incremental(self._since)]
-        if rollout.goal is not None:
-            queries.append(rollout.backward())
-        answers = np.asarray(self._model.hops(queries), dtype=np.float64)
-        if answers.shape != (len(queries),):
-            self.problem = f'the model gave hops of shape {answers.shape} to {len(queries)}'
-            return _NO_HOPS
-        if np.isinf(answers).any():
-            return _NO_HOPS
-        forward, incremental, *backward = (float(h) for h in np.clip(answers, -1.0, 1.0))
-        return forward, backward[0] if backward else math.nan, incremental

@@ -6,22 +6,21 @@ from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
 from structrl_ros.errors import ParameterError
 from structrl_ros.ports import ProgressModel
-from structrl_ros.progress.context import Query
-from structrl_ros.progress.context import online_queries
-from structrl_ros.progress.fusion import Fusion
+from structrl_ros.progress.estimate import Estimate
 from structrl_ros.progress.strip import Layout
 from structrl_ros.progress.views import Views
 from structrl_ros.progress.views import make_views
 from structrl_ros.training.rollouts import Rollouts
 from structrl_ros.types import Float64
 
-#: Queries that the model is asked at once.
-_BATCH = 96
+#: Episodes whose queries, three at most, go in one batch.
+_SIDE_BY_SIDE = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +48,7 @@ class GrmPotential:
             roles: Cameras that it looks at.
             goals: Goal of each task; without one there is no backward term.
         """
-        self._load, self.roles, self._goals = load, tuple(roles), dict(goals)
-        self._models: dict[str, AskedGrm] = {}
+        self._load, self.roles, self._goals = cache(load), tuple(roles), dict(goals)
 
     def __call__(self, rollouts: Rollouts) -> Float64:
         """Return Phi_0 = 0 to Phi_M of each episode, shape (E, M + 1), 0 beyond its end.
@@ -65,32 +63,30 @@ class GrmPotential:
             )
         episodes, chunks = rollouts.valid.shape
         potential = np.zeros((episodes, chunks + 1))
-        for episode, length in enumerate(rollouts.lengths.tolist()):
-            potential[episode, 1 : length + 1] = self._episode(rollouts, episode, length)
+        for instruction in dict.fromkeys(task.instruction for task in rollouts.tasks):
+            asked = self._load(instruction)
+            same = [e for e, t in enumerate(rollouts.tasks) if t.instruction == instruction]
+            for begin in range(0, len(same), _SIDE_BY_SIDE):
+                self._play(asked, rollouts, same[begin : begin + _SIDE_BY_SIDE], potential)
         return potential
 
-    def _episode(self, rollouts: Rollouts, episode: int, length: int) -> list[float]:
-        info = rollouts.tasks[episode]
-        asked = self._models.get(info.instruction)
-        if asked is None:
-            asked = self._models[info.instruction] = self._load(info.instruction)
-        goal = self._goals.get(info.task)
-        views = [
-            make_views(
-                {role: rollouts.images[role][episode, t] for role in self.roles}, asked.view_px
-            )
-            for t in range(length + 1)
-        ]
-        queries = online_queries(views, asked.layout, goal)
-        hops = _ask(asked.model, queries).reshape(length, -1)
-        fusion = Fusion(has_goal=goal is not None)
-        found = []
-        for forward, *backward, incremental in hops.tolist():
-            fusion.step(forward, backward[0] if backward else 0.0, incremental)
-            found.append(float(fusion.potential))
-        return found
-
-
-def _ask(model: ProgressModel, queries: Sequence[Query]) -> Float64:
-    parts = [model.hops(queries[i : i + _BATCH]) for i in range(0, len(queries), _BATCH)]
-    return np.concatenate(parts) if parts else np.zeros(0)
+    def _play(
+        self, asked: AskedGrm, rollouts: Rollouts, episodes: list[int], potential: Float64
+    ) -> None:
+        """Fill in the rows of episodes of one instruction; all ask together at each chunk."""
+        estimates = {
+            e: Estimate(asked.layout, self._goals.get(rollouts.tasks[e].task)) for e in episodes
+        }
+        for t in range(max(rollouts.lengths[episodes].tolist()) + 1):
+            going = [e for e in episodes if t <= rollouts.lengths[e]]
+            for e in going:
+                pictures = {role: rollouts.images[role][e, t] for role in self.roles}
+                estimates[e].observe(t, make_views(pictures, asked.view_px))
+            if not t:
+                continue
+            queries = [estimates[e].queries() for e in going]
+            answers = asked.model.hops([query for own in queries for query in own])
+            ends = np.cumsum([len(own) for own in queries])[:-1]
+            for e, own in zip(going, np.split(answers, ends), strict=True):
+                estimates[e].take(own)
+                potential[e, t] = estimates[e].potential

@@ -11,9 +11,13 @@ from drawn_rollouts import draw_rollouts
 from drawn_rollouts import small_flow
 
 from structrl_ros.errors import ParameterError
+from structrl_ros.progress.frames import Frame
 from structrl_ros.progress.hop import signed_hop
+from structrl_ros.progress.online import EpisodeProgress
+from structrl_ros.progress.online import OnlineModel
 from structrl_ros.progress.strip import Layout
 from structrl_ros.progress.views import make_views
+from structrl_ros.rewards.shaping import shaping_term
 from structrl_ros.training.grm_potential import AskedGrm
 from structrl_ros.training.grm_potential import GrmPotential
 from structrl_ros.training.reward_configurations import find_reward
@@ -123,3 +127,39 @@ def test_a_camera_that_was_not_kept_is_named(pictured):
     asked = AskedGrm(BrightnessModel(), Layout(cell_px=16), 16)
     with pytest.raises(ParameterError, match="'left_wrist'"):
         GrmPotential(lambda _: asked, ['head', 'left_wrist'], {'task': None})(pictured)
+
+
+class ForgetfulModel(BrightnessModel):
+    """Gives no number about pictures of one brightness, or an infinite one."""
+
+    def __init__(self, lost):
+        super().__init__()
+        self.lost, self.since = lost, []
+
+    def hops(self, contexts):
+        found = super().hops(contexts)
+        for i, query in enumerate(contexts):
+            now = round(float(query.after.images[0].mean()))
+            if now == 2 * LEVELS // 5:
+                found[i] = self.lost
+            elif now == 3 * LEVELS // 5:
+                self.since.append(round(float(query.before.images[0].mean())))
+        return found
+
+
+@pytest.mark.parametrize('lost', [np.nan, np.inf])
+def test_a_chunk_without_a_number_repeats_the_potential_as_grm_node_does(pictured, lost):
+    # scoring.md, fuse: no prediction repeats the step before, and is never progress 0.
+    model = ForgetfulModel(lost)
+    asked = AskedGrm(model, Layout(cell_px=16), 16)
+    found = GrmPotential(lambda _: asked, ['head'], {'task': None})(pictured)[0]
+    assert np.allclose(found, [0.0, 0.2, 0.2, 0.6, 0.8, 1.0], rtol=0, atol=1e-9)
+    assert set(model.since) == {0, LEVELS // 5}  # forward, and incremental since the last number
+
+    online = OnlineModel(
+        make=lambda _: ForgetfulModel(lost), layout=Layout(cell_px=16), view_px=16
+    )
+    live = EpisodeProgress(1, online, '', shaping_term)
+    frames = [Frame(t, {'head': pictured.images['head'][0, t]}, {'head': t}) for t in range(6)]
+    live.see_start(frames[0])
+    assert [live.step(frame).potential for frame in frames[1:]] == found[1:].tolist()
