@@ -15,9 +15,8 @@ from torch.nn import functional
 
 from structrl_ros.errors import ParameterError
 from structrl_ros.errors import PolicyError
-from structrl_ros.models.policies.base import ChunkPolicy
 from structrl_ros.models.policies.base import PolicyInput
-from structrl_ros.models.policies.base import Sample
+from structrl_ros.models.policies.chain import ChainPolicy
 from structrl_ros.models.policies.diffusion_unet import TRAINING_STEPS
 from structrl_ros.models.policies.diffusion_unet import ChunkUNet
 from structrl_ros.models.policies.diffusion_unet import cosine_alphas
@@ -86,7 +85,7 @@ class DiffusionConfig(ImageFlowConfig):
         object.__setattr__(self, 'language_identity', here)
 
 
-class DiffusionPolicy(ChunkPolicy):
+class DiffusionPolicy(ChainPolicy):
     """Predicts the clean chunk, and steps there by DDIM.
 
     Its chain is that of `FlowSDE`: noisy steps (exploration) have the likelihood that PPO needs.
@@ -119,11 +118,6 @@ class DiffusionPolicy(ChunkPolicy):
 
     times: torch.Tensor
     alphas: torch.Tensor
-
-    @property
-    def noise_shape(self) -> tuple[int, int, int]:
-        """(1 + noisy steps, L, A)."""
-        return self.sde.draws, self.config.chunk_length, self.config.action_dimension
 
     def encode(self, inputs: PolicyInput) -> torch.Tensor:
         """Return the encoding of what is seen and said, shape (B, H)."""
@@ -200,13 +194,6 @@ class DiffusionPolicy(ChunkPolicy):
             )
 
         return velocity
-
-    def _sample(self, inputs: PolicyInput, noise: torch.Tensor, explore: bool) -> Sample:
-        chain, log_prob = self.sde.sample(self._velocity(inputs), noise, explore=explore)
-        return Sample(chain[:, -1], chain, log_prob)
-
-    def _log_prob(self, inputs: PolicyInput, chain: torch.Tensor) -> torch.Tensor:
-        return self.sde.log_prob(self._velocity(inputs), chain)
 
     def _imitation_loss(
         self, inputs: PolicyInput, actions: torch.Tensor, generator: torch.Generator

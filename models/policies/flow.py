@@ -11,9 +11,8 @@ import torch
 from torch.nn import functional
 
 from structrl_ros.errors import ParameterError
-from structrl_ros.models.policies.base import ChunkPolicy
 from structrl_ros.models.policies.base import PolicyInput
-from structrl_ros.models.policies.base import Sample
+from structrl_ros.models.policies.chain import ChainPolicy
 from structrl_ros.models.policies.config import PolicyConfig
 from structrl_ros.models.policies.flow_sde import Exploration
 from structrl_ros.models.policies.flow_sde import FlowSDE
@@ -90,7 +89,7 @@ class FlowHead(torch.nn.Module):
         return velocity
 
 
-class FlowPolicy(ChunkPolicy):
+class FlowPolicy(ChainPolicy):
     """A flow-matching policy over state vectors; see `flow_sde` for how it explores."""
 
     config: FlowConfig
@@ -102,11 +101,6 @@ class FlowPolicy(ChunkPolicy):
         self.sde = FlowSDE(config.exploration, config.denoising_steps, config.chunk_length)
         times = torch.arange(config.denoising_steps) / config.denoising_steps
         self.register_buffer('times', times, persistent=False)
-
-    @property
-    def noise_shape(self) -> tuple[int, int, int]:
-        """(1 + noisy steps, L, A)."""
-        return self.sde.draws, self.config.chunk_length, self.config.action_dimension
 
     def encode(self, inputs: PolicyInput) -> torch.Tensor:
         """Return the encoding of what is seen, shape (B, H)."""
@@ -125,13 +119,6 @@ class FlowPolicy(ChunkPolicy):
         seen = self.head.seen(self.encode(inputs))
         times = self.head.embed_times(self.times)
         return lambda point, step: self.head(point, seen, times[step])
-
-    def _sample(self, inputs: PolicyInput, noise: torch.Tensor, explore: bool) -> Sample:
-        chain, log_prob = self.sde.sample(self._velocity(inputs), noise, explore=explore)
-        return Sample(chain[:, -1], chain, log_prob)
-
-    def _log_prob(self, inputs: PolicyInput, chain: torch.Tensor) -> torch.Tensor:
-        return self.sde.log_prob(self._velocity(inputs), chain)
 
     def _imitation_loss(
         self, inputs: PolicyInput, actions: torch.Tensor, generator: torch.Generator

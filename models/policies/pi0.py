@@ -16,9 +16,8 @@ import torch
 
 from structrl_ros.errors import ParameterError
 from structrl_ros.errors import PolicyError
-from structrl_ros.models.policies.base import ChunkPolicy
 from structrl_ros.models.policies.base import PolicyInput
-from structrl_ros.models.policies.base import Sample
+from structrl_ros.models.policies.chain import ChainPolicy
 from structrl_ros.models.policies.config import PolicyConfig
 from structrl_ros.models.policies.flow_sde import Exploration
 from structrl_ros.models.policies.flow_sde import FlowSDE
@@ -86,7 +85,7 @@ class Pi0Config(PolicyConfig):
         self.exploration.noisy_steps(self.denoising_steps)
 
 
-class Pi0Policy(ChunkPolicy):
+class Pi0Policy(ChainPolicy):
     """pi0 with a likelihood: features are the state, `instructions` the sentences.
 
     Actions are normalised by `action_normaliser`, the identity until it is fitted. pi0 was trained
@@ -113,11 +112,6 @@ class Pi0Policy(ChunkPolicy):
         generator = torch.Generator().manual_seed(0)
         padding = torch.randn(config.chunk_length, spare, generator=generator)
         self.register_buffer('padding', padding)
-
-    @property
-    def noise_shape(self) -> tuple[int, int, int]:
-        """(1 + noisy steps, L, A)."""
-        return self.sde.draws, self.config.chunk_length, self.config.action_dimension
 
     def encode(self, inputs: PolicyInput) -> torch.Tensor:
         """Return the mean of the prefix's last hidden states, shape (B, H), float32."""
@@ -203,13 +197,6 @@ class Pi0Policy(ChunkPolicy):
             return -told.logits[..., : self.config.action_dimension].to(point.dtype)
 
         return velocity
-
-    def _sample(self, inputs: PolicyInput, noise: torch.Tensor, explore: bool) -> Sample:
-        chain, log_prob = self.sde.sample(self._velocity(inputs), noise, explore=explore)
-        return Sample(chain[:, -1], chain, log_prob)
-
-    def _log_prob(self, inputs: PolicyInput, chain: torch.Tensor) -> torch.Tensor:
-        return self.sde.log_prob(self._velocity(inputs), chain)
 
     def _imitation_loss(
         self, inputs: PolicyInput, actions: torch.Tensor, generator: torch.Generator
