@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 from typing import Annotated
+from typing import NoReturn
 
 import typer
 from rich.console import Console
@@ -55,6 +57,10 @@ app.add_typer(data, name='data')
 app.add_typer(evaluate, name='evaluate')
 console = Console(soft_wrap=True)
 complaints = Console(stderr=True, soft_wrap=True)
+#: What a disk says that takes no more.
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+#: What `tempfile` says then.
+_NO_PLACE = 'No usable temporary directory'
 
 Assignments = Annotated[
     list[str] | None,
@@ -68,12 +74,23 @@ RunDirectory = Annotated[
 
 
 def main() -> None:
-    """Run the command; a user's mistake ends with one line and status 1, never a traceback."""
+    """Run the command; a user's mistake ends with one line and status 1, never a traceback.
+
+    So does a disk that takes no more, wherever a command writes.
+    """
     try:
         app()
     except StructRLError as error:
-        complaints.print(f'structrl: {error}', style='red', markup=False, highlight=False)
-        raise SystemExit(1) from None
+        _complain(str(error))
+    except OSError as error:
+        if error.errno not in _FULL and not str(error.strerror).startswith(_NO_PLACE):
+            raise
+        _complain(f'{error.filename or "disk"}: {error.strerror}')
+
+
+def _complain(line: str) -> NoReturn:
+    complaints.print(f'structrl: {line}', style='red', markup=False, highlight=False)
+    raise SystemExit(1) from None
 
 
 @app.command()

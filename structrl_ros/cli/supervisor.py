@@ -64,11 +64,15 @@ class Supervisor:
         self._parameters = tempfile.TemporaryDirectory(prefix='structrl-')
 
     def start(self) -> None:
-        """Start every node."""
+        """Start every node, or, if the disk refuses a file that it needs, none."""
         self._log_directory.mkdir(parents=True, exist_ok=True)
-        for spec in self._nodes:
-            log = (self._log_directory / f'{spec.name}.log').open('a', encoding='utf-8')
-            self._children.append(_Child(spec, self._spawn(spec, log), log))
+        try:
+            for spec in self._nodes:
+                log = (self._log_directory / f'{spec.name}.log').open('a', encoding='utf-8')
+                self._children.append(_Child(spec, self._spawn(spec, log), log))
+        except OSError:
+            self.stop()
+            raise
 
     def poll(self) -> list[str]:
         """Look at every process once; restart what may be restarted; return the dead for good."""
