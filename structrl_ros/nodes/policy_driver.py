@@ -66,6 +66,7 @@ class PolicyDriver:
         self._not_before_s = self._sent_s = 0.0
         self._waiting_for = ''
         self._latency_s = self._age_s = 0.0
+        self._thinks_since_s: float | None = None
         self._asked = self._failed = self._dropped = 0
 
     def see(self, news: News) -> None:
@@ -134,6 +135,26 @@ class PolicyDriver:
                 numbers.update(policy_values(self._policy.spec))
             return self._waiting_for, numbers
 
+    def slowness(self) -> str:
+        """Return in words that the policy thinks for longer than its chunk lasts, '' if not.
+
+        In lock-step the body waits, and nothing is too slow.
+        """
+        with self.lock:
+            requester = self._requester
+            is_asked = requester is not None and requester.episode is not None
+            if self._policy is None or self._lockstep or not is_asked:
+                return ''
+            spec, since_s = self._policy.spec, self._thinks_since_s
+            lasts_s = spec.chunk_length / spec.control_rate_hz
+            thinks_s = 0.0 if since_s is None else time.monotonic() - since_s
+            if max(thinks_s, self._latency_s) <= lasts_s:
+                return ''
+            long = (
+                f'{thinks_s:.2f} s already' if thinks_s > lasts_s else f'{self._latency_s:.2f} s'
+            )
+            return f'policy thinks for {long}, its chunk lasts {lasts_s:.2f} s: the body holds'
+
     def free(self) -> None:
         """Free the policy; the next episode makes a new one."""
         with self.lock:
@@ -174,9 +195,10 @@ class PolicyDriver:
 
     def _think(self, policy: Policy, request: ChunkRequest) -> None:
         """Runs in the worker: ask the policy, publish its answer if it is still wanted."""
-        began = time.monotonic()
+        self._thinks_since_s = began = time.monotonic()
         self._attempt(lambda: self._ask(policy, request), f'chunk {request.number}')
         with self.lock:
+            self._thinks_since_s = None
             self._latency_s = time.monotonic() - began
             self._asked += 1
 

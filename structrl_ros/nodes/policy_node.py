@@ -182,10 +182,11 @@ class PolicyNode(LifecycleNode):
 
     def _report(self) -> None:
         waiting, numbers = self._driver.health()
-        text = f'{waiting}: no chunk' if waiting else f'latency {numbers["latency_s"]} s'
-        if waiting:
+        trouble = f'{waiting}: no chunk' if waiting else self._driver.slowness()
+        text = trouble or f'latency {numbers["latency_s"]} s'
+        if trouble:
             self.get_logger().warning(text, throttle_duration_sec=5.0)
-        level = HealthLevel.WARN if waiting else HealthLevel.OK
+        level = HealthLevel.WARN if trouble else HealthLevel.OK
         now_ns, name = self._body_clock.now_ns(), 'policy_node: policy'
         self._health.publish(health_to_message(now_ns, name, level, text, numbers))
 
