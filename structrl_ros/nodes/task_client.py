@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -72,6 +73,13 @@ class Outcome:
     replans: int
 
 
+def graph_words() -> str:
+    """Return which graph this process sees, for whoever looks for another one."""
+    number = os.environ.get('ROS_DOMAIN_ID') or '0'
+    reach = os.environ.get('ROS_AUTOMATIC_DISCOVERY_RANGE') or 'SUBNET'
+    return f'this is ROS_DOMAIN_ID {number}, discovery {reach}; the graph must be of the same'
+
+
 class TaskClient:
     """Use as a context manager; one task at a time.
 
@@ -132,7 +140,8 @@ class TaskClient:
         Raises:
             StaleDataError: If none does within the limit (wall seconds).
         """
-        self._spin_until(self._action.server_is_ready, limit_s, 'no planner serves `execute_task`')
+        what = f'no planner serves `execute_task` ({graph_words()})'
+        self._spin_until(self._action.server_is_ready, limit_s, what)
 
     def wait_for_subscribers(self, limit_s: float) -> None:
         """Return once somebody tracks subtasks and somebody gives chunks.
