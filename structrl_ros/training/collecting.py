@@ -16,11 +16,11 @@ from typing import runtime_checkable
 from structrl_ros.errors import ParameterError
 from structrl_ros.models.policies.base import ChunkPolicy
 from structrl_ros.ports import VectorWorld
-from structrl_ros.training.cpu_seconds import CpuMeter
 from structrl_ros.training.inference import BATCH
 from structrl_ros.training.inference import FixedBatch
 from structrl_ros.training.rollouts import Rollouts
 from structrl_ros.training.rollouts import join
+from structrl_ros.training.wave import PlaySettings
 from structrl_ros.training.wave import Wave
 from structrl_ros.world_types import EpisodeStart
 from structrl_ros.world_types import WorldSpec
@@ -36,15 +36,11 @@ class RolloutSource(Protocol):
         self,
         policy: ChunkPolicy,
         starts: Sequence[EpisodeStart],
+        settings: PlaySettings,
         *,
-        seed: int,
-        iteration: int,
-        explore: bool,
         batch: int,
-        max_chunks: int | None,
-        kept_roles: Sequence[str],
     ) -> Rollouts:
-        """Play the episodes as the function `collect` does."""
+        """Play the episodes as `play_waves` does."""
 
     def close(self) -> None:
         """Free everything; a second call does nothing."""
@@ -85,37 +81,35 @@ def collect(
     """
     if not starts:
         raise ParameterError('starts: at least one episode is needed, got none')
-    if max_chunks is not None and max_chunks < 1:
-        raise ParameterError(f'max_chunks is {max_chunks}; allowed: 1 and more')
+    settings = PlaySettings(
+        seed=seed,
+        iteration=iteration,
+        explore=explore,
+        max_chunks=max_chunks,
+        kept_roles=tuple(kept_roles),
+    )
     if isinstance(world, RolloutSource):
-        return world.collect(
-            policy,
-            starts,
-            seed=seed,
-            iteration=iteration,
-            explore=explore,
-            batch=batch,
-            max_chunks=max_chunks,
-            kept_roles=kept_roles,
-        )
+        return world.collect(policy, starts, settings, batch=batch)
+    return play_waves(policy, world, starts, settings, batch=batch, first_episode=first_episode)
+
+
+def play_waves(
+    policy: ChunkPolicy,
+    world: VectorWorld,
+    starts: Sequence[EpisodeStart],
+    settings: PlaySettings,
+    *,
+    batch: int,
+    first_episode: int,
+) -> Rollouts:
+    """Play episodes in this process; arguments and errors are those of `collect`."""
     asked, lanes = FixedBatch(policy, batch), world.spec.lanes
     was_training = policy.training
     policy.eval()
     try:
         parts = []
         for begin in range(0, len(starts), lanes):
-            wave = Wave(
-                asked,
-                policy,
-                world,
-                CpuMeter(world),
-                first=first_episode + begin,
-                seed=seed,
-                iteration=iteration,
-                explore=explore,
-                max_chunks=max_chunks,
-                kept_roles=kept_roles,
-            )
+            wave = Wave(asked, policy, world, settings, first=first_episode + begin)
             parts.append(wave.play(tuple(starts[begin : begin + lanes])))
     finally:
         policy.train(was_training)

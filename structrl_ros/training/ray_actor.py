@@ -14,9 +14,10 @@ from structrl_ros.models.policies.registry import config_from_json
 from structrl_ros.models.policies.registry import fill_policy
 from structrl_ros.models.policies.registry import make_policy
 from structrl_ros.ports import VectorWorld
-from structrl_ros.training.collecting import collect
+from structrl_ros.training.collecting import play_waves
 from structrl_ros.training.collector import MakeWorld
 from structrl_ros.training.rollouts import Rollouts
+from structrl_ros.training.wave import PlaySettings
 from structrl_ros.types import JsonObject
 from structrl_ros.world_types import EpisodeStart
 from structrl_ros.world_types import WorldSpec
@@ -48,7 +49,10 @@ class RolloutActor:
         config: JsonObject,
         weights: Mapping[str, Any],
         starts: Sequence[EpisodeStart],
-        options: Mapping[str, Any],
+        settings: PlaySettings,
+        *,
+        batch: int,
+        first_episode: int,
     ) -> Rollouts:
         """Play episodes with a policy of that config and those weights.
 
@@ -60,4 +64,6 @@ class RolloutActor:
             self._policy, self._config = make_policy(config_from_json(config)), config
         # The store's arrays are read-only, which torch does not know of: copy.
         fill_policy(self._policy, {name: torch.tensor(array) for name, array in weights.items()})
-        return collect(self._policy, self._world, starts, **options)
+        return play_waves(
+            self._policy, self._world, starts, settings, batch=batch, first_episode=first_episode
+        )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from structrl_ros.errors import ParameterError
 from structrl_ros.errors import SimulationError
 from structrl_ros.models.policies.base import ChunkPolicy
 from structrl_ros.ports import VectorWorld
@@ -26,6 +28,26 @@ from structrl_ros.world_types import ChunkBatch
 from structrl_ros.world_types import EpisodeStart
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaySettings:
+    """How episodes are played; `collecting.collect` says what each is."""
+
+    seed: int
+    iteration: int
+    explore: bool
+    max_chunks: int | None = None
+    kept_roles: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check the cut.
+
+        Raises:
+            ParameterError: If no chunk would be played.
+        """
+        if self.max_chunks is not None and self.max_chunks < 1:
+            raise ParameterError(f'max_chunks is {self.max_chunks}; allowed: 1 and more')
+
+
 class Wave:
     """Plays n episodes, lane i the episode first + i, and keeps what is seen, drawn and done."""
 
@@ -34,27 +56,19 @@ class Wave:
         asked: FixedBatch,
         policy: ChunkPolicy,
         world: VectorWorld,
-        meter: CpuMeter,
+        settings: PlaySettings,
         *,
         first: int,
-        seed: int,
-        iteration: int,
-        explore: bool,
-        max_chunks: int | None,
-        kept_roles: Sequence[str],
     ) -> None:
-        """Prepare; the arguments are those of `rollouts.collect`."""
+        """Prepare; `first` is the number of the episode in lane 0."""
         self.first = first
         self._asked = asked
         self._roles = policy.config.roles
         self._noise_shape = policy.noise_shape
         self._rows = policy.config.chunk_length
         self._world = world
-        self._meter = meter
-        self._seed, self._iteration = seed, iteration
-        self._explore = explore
-        self._max_chunks = max_chunks
-        self._kept_roles = tuple(kept_roles)
+        self._meter = CpuMeter(world)
+        self._settings = settings
         self._arrays: dict[str, NDArray[Any]] = {}
         self._images: dict[str, UInt8] = {}
 
@@ -70,12 +84,13 @@ class Wave:
             self._world.reset(dict(enumerate(starts)))
         tasks = self._tasks(count)
         limit = max(-(-task.horizon_steps // self._rows) for task in tasks)
-        limit = limit if self._max_chunks is None else min(limit, self._max_chunks)
+        settings = self._settings
+        limit = limit if settings.max_chunks is None else min(limit, settings.max_chunks)
         noise = draw_noise(
             self._noise_shape,
             limit,
-            seed=self._seed,
-            iteration=self._iteration,
+            seed=settings.seed,
+            iteration=settings.iteration,
             episodes=range(self.first, self.first + count),
         )
         active = np.ones(count, dtype=bool)
@@ -84,7 +99,7 @@ class Wave:
         while chunk < limit and active.any():
             with self._meter.network():
                 drawn = self._asked.draw(
-                    seen, noise[:, chunk], active, first=self.first, explore=self._explore
+                    seen, noise[:, chunk], active, first=self.first, explore=settings.explore
                 )
             with self._meter.world():
                 batch = self._world.run_chunk(*self._to_lanes(drawn.actions, active))
@@ -106,10 +121,10 @@ class Wave:
         count = len(tasks)
         with self._meter.world():
             features = self._world.features()[:count]
-            looked = dict.fromkeys((*self._roles, *self._kept_roles))
+            looked = dict.fromkeys((*self._roles, *self._settings.kept_roles))
             images = {role: self._world.images(role)[:count] for role in looked}
         seen = {role: images[role] for role in self._roles}
-        shown = {role: images[role] for role in self._kept_roles}
+        shown = {role: images[role] for role in self._settings.kept_roles}
         return Seen(features, seen, [task.instruction for task in tasks]), shown
 
     def _to_lanes(self, actions: Float32, active: Bool) -> tuple[Float32, Bool]:
@@ -172,7 +187,7 @@ class Wave:
         tasks: tuple[TaskInfo, ...],
         starts: tuple[EpisodeStart, ...],
     ) -> Rollouts:
-        if active.any() and self._max_chunks is None:
+        if active.any() and self._settings.max_chunks is None:
             lane = int(np.argmax(active))
             raise SimulationError(
                 f'lane {lane}: the episode goes on beyond its horizon of '

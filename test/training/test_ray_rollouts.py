@@ -17,7 +17,7 @@ from structrl_ros.errors import PolicyError
 from structrl_ros.errors import SimulationError
 from structrl_ros.models.policies.flow import FlowConfig
 from structrl_ros.models.policies.registry import make_policy
-from structrl_ros.training import ray_rollouts
+from structrl_ros.training import ray_cluster
 from structrl_ros.training.body_worlds import world_maker
 from structrl_ros.training.collecting import RolloutSource
 from structrl_ros.training.collecting import collect
@@ -42,7 +42,7 @@ def play(world, policy, starts=STARTS, **options):
 
 @pytest.fixture(scope='module')
 def cluster():
-    ray = ray_rollouts._import_ray()
+    ray = ray_cluster._import_ray()
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level='error')
     yield ray
     ray.shutdown()
