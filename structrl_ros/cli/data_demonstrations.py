@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 from typing import Annotated
 
 import typer
 from rich.console import Console
+
+from structrl_ros.errors import ParameterError
+
+if TYPE_CHECKING:
+    from structrl_ros.training.learned_policy import LearnedPolicy
 
 
 def demonstrations(
@@ -20,6 +26,10 @@ def demonstrations(
     perturbed: Annotated[
         float, typer.Option(min=0.0, max=1.0, help='Share of episodes with pushes (DART).')
     ] = 0.7,
+    pilot_folder: Annotated[
+        Path | None,
+        typer.Option('--pilot', help='Checkpoint that takes turns with the expert (DAgger).'),
+    ] = None,
 ) -> None:
     """Show the scripted expert on redrawn scenes, with pictures, for `structrl train diffusion`.
 
@@ -32,6 +42,7 @@ def demonstrations(
     from structrl_ros.training.diffusion_demonstrator import PictureDemonstrator
 
     out.mkdir(parents=True, exist_ok=True)
+    pilot = _load(pilot_folder, chunk_length) if pilot_folder else None
     console = Console(soft_wrap=True)
     shown = PictureDemonstrator(
         LiberoBody(image_size=size, picture_detail='light'),
@@ -46,12 +57,28 @@ def demonstrations(
                 path = out / f'{name.replace("/", "_")}_{seed}.safetensors'
                 if path.exists():
                     continue
-                made = shown.demonstrate(name, seed)
-                if made is None:
+                made = shown.demonstrate(name, seed, pilot)
+                if pilot is None and not made.success:
                     console.print(f'{name}, seed {seed}: the expert failed, left out')
                     continue
-                save_chunks(path, made)
-                kept, chunks = kept + 1, chunks + len(made)
+                save_chunks(path, made.chunks)
+                kept, chunks = kept + 1, chunks + len(made.chunks)
     finally:
         shown.close()
+        if pilot is not None:
+            pilot.close()
     console.print(f'{kept} episodes, {chunks} chunks: {out}', highlight=False)
+
+
+def _load(folder: Path, chunk_length: int) -> LearnedPolicy:
+    import torch
+
+    from structrl_ros.training.learned_policy import LearnedPolicy
+
+    torch.set_num_threads(1)
+    pilot = LearnedPolicy(folder, 'libero')
+    if pilot.spec.chunk_length != chunk_length:
+        raise ParameterError(
+            f'--chunk-length {chunk_length}; allowed with this pilot: {pilot.spec.chunk_length}'
+        )
+    return pilot

@@ -8,6 +8,7 @@ of LIBERO's fifty initial states of a task is ever shown, they stay for measurin
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from structrl_ros.errors import TrainingError
 from structrl_ros.models.policies.proprioception import PROPRIOCEPTION
 from structrl_ros.models.policies.proprioception import arm_vector
+from structrl_ros.ports import Policy
 from structrl_ros.sim.libero.body import LiberoBody
 from structrl_ros.sim.libero.expert.episodes import PATIENCE
 from structrl_ros.sim.libero.expert.episodes import plan_of
@@ -23,6 +25,10 @@ from structrl_ros.sim.libero.expert.skills import make_skill
 from structrl_ros.sim.libero.features import FAR_M
 from structrl_ros.subtasks.grounding import ground_all
 from structrl_ros.training.diffusion_chunks import PictureChunks
+from structrl_ros.training.diffusion_wheel import Pushes
+from structrl_ros.training.diffusion_wheel import Turns
+from structrl_ros.training.diffusion_wheel import Wheel
+from structrl_ros.types import Episode
 from structrl_ros.types import Float32
 from structrl_ros.types import Subtask
 from structrl_ros.world_types import Bool
@@ -31,11 +37,6 @@ from structrl_ros.world_types import Bool
 JOINT_DEVIATION = 0.02
 #: Steps in which a redrawn scene comes to rest.
 SETTLING_STEPS = 10
-#: Steps of a push, first and last, and steps between two looks at whether one begins.
-PUSH_STEPS = (4, 12)
-PUSH_EVERY = 20
-#: Largest push, in parts of the largest action: along an axis, and about one.
-PUSH, TURN = 0.8, 0.1
 
 
 class PictureDemonstrator:
@@ -65,33 +66,41 @@ class PictureDemonstrator:
         self._every = every
         self._perturbed = perturbed
 
-    def demonstrate(self, task: str, seed: int) -> PictureChunks | None:
-        """Return the chunks of one episode, None if the expert failed.
+    def demonstrate(self, task: str, seed: int, pilot: Policy | None = None) -> Shown:
+        """Play one episode.
 
         Args:
             task: Any name that `tasks.find_task` knows.
             seed: Of the scene and of what pushes.
+            pilot: A policy that takes turns with the expert (DAgger): its rows are what is done,
+                the expert's are the labels. With one, nothing is pushed.
         """
         random = np.random.default_rng((seed, 41))
         info = self._body.reset(task, seed, 0)
         redraw_scene(self._body, random)
         plan = plan_of(info)
         names = ground_all(plan, info.predicate_names)
-        episode = _Episode(self._body, self._roles, self._every, int(random.integers(self._every)))
-        pushes = _Pushes(random, is_on=bool(random.random() < self._perturbed))
+        offset = int(random.integers(self._every)) if pilot is None else 0
+        episode = _Episode(self._body, self._roles, self._every, offset)
+        wheel: Wheel = Pushes(random, is_on=bool(random.random() < self._perturbed))
+        if pilot is not None:
+            pilot.reset(Episode(0, 1, False, 'libero', info.task, info.instruction, seed, 0))
+            wheel = Turns(random, pilot, self._body, self._roles)
+        reached = ''
         for subtask in plan:
             name = names[subtask.id]
             index = info.predicate_names.index(name) if name else -1
-            if not self._pursue(episode, subtask, index, pushes, info.horizon_steps):
+            reached = subtask.phrase
+            if not self._pursue(episode, subtask, index, wheel, info.horizon_steps):
                 break
-        return episode.chunks(self._length, task) if episode.success else None
+        return Shown(episode.success, reached, episode.chunks(self._length, task))
 
     def close(self) -> None:
         """Free the body."""
         self._body.close()
 
     def _pursue(
-        self, episode: _Episode, subtask: Subtask, index: int, pushes: _Pushes, horizon: int
+        self, episode: _Episode, subtask: Subtask, index: int, wheel: Wheel, horizon: int
     ) -> bool:
         """Work on a subtask; return whether the episode goes on."""
         body = self._body
@@ -100,8 +109,10 @@ class PictureDemonstrator:
         held, true = 0, False
         while episode.steps < horizon and not episode.success:
             label = body.hold_action() if skill.finished else skill.action(body)
-            episode.see(subtask.phrase, thing, label)
-            outcome = body.step(pushes.push(label, may_close=subtask.verb == 'grasp'))
+            row = episode.steps % self._length
+            done, by_expert = wheel.steer(row, label, subtask)
+            episode.see(subtask.phrase, thing, label, by_expert=by_expert)
+            outcome = body.step(done)
             episode.success = episode.success or outcome.success
             true = true or (index >= 0 and bool(outcome.values[index]))
             held = held + 1 if skill.finished else 0
@@ -112,6 +123,15 @@ class PictureDemonstrator:
         return False
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An episode: LIBERO's verdict, the last phrase that was worked on, and what was seen."""
+
+    success: bool
+    reached: str
+    chunks: PictureChunks
+
+
 class _Episode:
     """What was seen and labelled so far."""
 
@@ -120,12 +140,13 @@ class _Episode:
         self.success, self.steps = False, 0
         self._labels: list[Float32] = []
         self._phrases: list[str] = []
+        self._by_expert: list[bool] = []
         self._at: list[int] = []
         self._features: list[Float32] = []
         self._targets: list[Float32] = []
         self._images: dict[str, list[Any]] = {role: [] for role in roles}
 
-    def see(self, phrase: str, thing: int, label: Float32) -> None:
+    def see(self, phrase: str, thing: int, label: Float32, *, by_expert: bool) -> None:
         """Keep a label; and what is to be seen, if it is time for a picture."""
         if self.steps % self._every == self._offset:
             self._at.append(self.steps)
@@ -135,14 +156,21 @@ class _Episode:
                 images.append(self._body.render(role).copy())
         self._labels.append(label)
         self._phrases.append(phrase)
+        self._by_expert.append(by_expert)
         self.steps += 1
 
     def chunks(self, length: int, task: str) -> PictureChunks:
-        """Return the chunks; rows in which another sentence is pursued do not count."""
+        """Return the chunks.
+
+        Rows in which another sentence is pursued do not count, nor those after a row that
+        somebody else than the expert did: their labels belong to another way.
+        """
         phrases = np.array(self._phrases)
         rows = np.array(self._at)[:, None] + np.arange(length)
         inside = np.minimum(rows, self.steps - 1)
         valid: Bool = (rows < self.steps) & (phrases[inside] == phrases[self._at][:, None])
+        own = np.array(self._by_expert)[inside]
+        valid[:, 1:] &= np.logical_and.accumulate(own, axis=1)[:, :-1]
         sentences = tuple(dict.fromkeys(self._phrases))
         return PictureChunks(
             features=np.stack(self._features),
@@ -155,34 +183,6 @@ class _Episode:
             images={role: np.stack(images) for role, images in self._images.items()},
             origin=f'scripted expert, LIBERO {task}',
         )
-
-
-class _Pushes:
-    """Pushes of some steps each, in a random direction; in a grasp the fingers may close, too."""
-
-    def __init__(self, random: np.random.Generator, *, is_on: bool) -> None:
-        self._random, self._is_on = random, is_on
-        self._left = self._step = 0
-        self._push = np.zeros(6)
-        self._closes = False
-
-    def push(self, label: Float32, *, may_close: bool) -> Float32:
-        """Return what is really done."""
-        self._step += 1
-        random = self._random
-        is_due = self._left == 0 and self._is_on and self._step % PUSH_EVERY == 0
-        if is_due and random.random() < 0.5:
-            self._left = int(random.integers(*PUSH_STEPS))
-            self._push = random.uniform(-1, 1, 6) * ([PUSH] * 3 + [TURN] * 3)
-            self._closes = bool(random.random() < 0.25)
-        if self._left == 0:
-            return label
-        self._left -= 1
-        done = label.copy()
-        done[:6] += self._push.astype(np.float32)
-        if self._closes and may_close:
-            done[6] = 1.0
-        return np.clip(done, -1.0, 1.0)
 
 
 def redraw_scene(body: LiberoBody, random: np.random.Generator) -> None:

@@ -11,7 +11,9 @@ from structrl_ros.control.episode_runner import EpisodeRunner
 from structrl_ros.errors import CheckpointError
 from structrl_ros.errors import ParameterError
 from structrl_ros.models.checkpoint import save_policy
+from structrl_ros.models.policies.diffusion import DiffusionConfig
 from structrl_ros.models.policies.flow import FlowConfig
+from structrl_ros.models.policies.proprioception import PROPRIOCEPTION
 from structrl_ros.models.policies.registry import make_policy as make_network
 from structrl_ros.nodes.policies import LearnedPolicy
 from structrl_ros.nodes.policies import check_policy
@@ -75,6 +77,34 @@ def test_chunk_continues_from_the_actions_on_their_way(tmp_path, runner):
     np.testing.assert_array_equal(
         continued, ahead.act(runner.observe(privileged=True), NOTHING, '')
     )
+
+
+def test_a_policy_of_pictures_needs_no_twin_and_hears_the_subtask(tmp_path, runner):
+    config = DiffusionConfig(
+        feature_names=PROPRIOCEPTION,
+        chunk_length=4,
+        hidden=16,
+        roles=('head',),
+        image_size=(16, 16),
+        channels=(8, 16),
+    )
+    save_policy(tmp_path / 'policy', make_network(config), HEAD)
+    policy = LearnedPolicy(tmp_path / 'policy', 'twin')
+    assert not policy.spec.privileged and not policy.spec.continues
+    assert policy.spec.roles == ('head',)
+    seen = runner.observe(('head',))
+    said = []
+    for phrase in ('open box', 'open box', 'close box'):
+        policy.reset(runner.episode)
+        said.append(policy.act(seen, Subtask('', phrase, '', (), 0), phrase[::-1]))
+    np.testing.assert_array_equal(said[0], said[1])
+    assert not np.array_equal(said[0], said[2])
+    policy.close()
+
+
+def test_a_body_without_a_shipped_diffusion_policy_is_told_who_has_one(tmp_path):
+    with pytest.raises(CheckpointError, match=r"no diffusion policy .* body 'twin'; shipped for"):
+        make_policy(PolicyParameters(policy='diffusion'), 'twin')
 
 
 def test_checkpoint_of_other_features_is_refused_in_one_line(tmp_path):
