@@ -4,6 +4,9 @@ A message says what was wrong, what was got and what is allowed, in one line. Th
 prints that line and exits with status 1; a node logs it, holds the arm and goes on.
 """
 
+#: Characters of a line about a message.
+_LONGEST = 500
+
 
 class StructRLError(Exception):
     """Base of every error that a user's input or a failing device can cause."""
@@ -61,6 +64,11 @@ class LimitError(StructRLError):
 
 class MessageError(StructRLError):
     """A message breaks the contract: over-long array, NaN, wrong size."""
+
+    def __init__(self, message: str) -> None:
+        """Keep one line of bounded length: what is quoted in it may be anybody's."""
+        line = ' '.join(message.splitlines())
+        super().__init__(line if len(line) <= _LONGEST else f'{line[:_LONGEST]}...')
 
 
 class SimulationError(StructRLError):

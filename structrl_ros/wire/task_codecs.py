@@ -97,13 +97,20 @@ def health_to_message(
 def health_from_message(
     message: DiagnosticArray,
 ) -> list[tuple[str, HealthLevel, str, dict[str, str]]]:
-    """Return name, level, text and values of each component in a `/diagnostics` message."""
+    """Return name, level, text and values of each component in a `/diagnostics` message.
+
+    A level that ROS does not define, of somebody else's node, counts as STALE.
+    """
     return [
         (
             str(status.name),
-            HealthLevel(status.level[0] if isinstance(status.level, bytes) else status.level),
+            _level(status.level[0] if isinstance(status.level, bytes) else status.level),
             str(status.message),
             {str(entry.key): str(entry.value) for entry in status.values},
         )
         for status in message.status
     ]
+
+
+def _level(number: int) -> HealthLevel:
+    return HealthLevel(number) if number in set(HealthLevel) else HealthLevel.STALE
