@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from rclpy.node import Node
 
+from structrl_ros.nodes.hearing import hear
 from structrl_ros.nodes.publishers import publisher_names
 from structrl_ros.plan.session import TaskSession
 from structrl_ros.ports import Clock
 from structrl_ros.types import Plan
+from structrl_ros.types import SubtaskStatus
 from structrl_ros.wire import topics
 from structrl_ros.wire.plan_codecs import subtask_status_from_message
-from structrl_ros.wire.qos import message_type
-from structrl_ros.wire.qos import subscriber_qos
 
 REASON = 'hold: the planner began anew, nobody follows the plan of the one before'
 
@@ -28,19 +27,14 @@ class AbandonedPlan:
         """Subscribe to `subtask`, which is latched: what is pursued now is heard at once."""
         self._node, self._session, self._clock, self._publish = node, session, clock, publish
         self._held = -1
-        self._subscription = node.create_subscription(
-            message_type(topics.SUBTASK),
-            topics.SUBTASK,
-            self._hear,
-            subscriber_qos(topics.SUBTASK),
-        )
+        decode = subtask_status_from_message
+        self._subscription = hear(node, topics.SUBTASK, decode, self._judge)
 
     def close(self) -> None:
         """End the subscription."""
         self._node.destroy_subscription(self._subscription)
 
-    def _hear(self, message: Any) -> None:
-        status = subtask_status_from_message(message)
+    def _judge(self, status: SubtaskStatus) -> None:
         executive = self._session.executive
         is_ours = executive.plan is not None or executive.state.is_running
         if is_ours or not status.current or status.revision <= self._held:

@@ -27,14 +27,17 @@ from structrl_ros.nodes.body_inbox import BodyInbox
 from structrl_ros.nodes.body_publisher import BodyPublisher
 from structrl_ros.nodes.freshness import Freshness
 from structrl_ros.nodes.freshness import picture_freshness
+from structrl_ros.nodes.hearing import hear
 from structrl_ros.params.arm import ArmParameters
 from structrl_ros.ports import Arm
 from structrl_ros.types import ArmMode
+from structrl_ros.types import ChunkDone
 from structrl_ros.types import SafetyState
+from structrl_ros.types import SubtaskStatus
 from structrl_ros.wire import topics
 from structrl_ros.wire.chunk_codecs import action_chunk_from_message
 from structrl_ros.wire.chunk_codecs import chunk_done_from_message
-from structrl_ros.wire.chunk_codecs import intervention_from_message
+from structrl_ros.wire.chunk_codecs import intervention_is_active
 from structrl_ros.wire.plan_codecs import subtask_status_from_message
 from structrl_ros.wire.qos import message_type
 from structrl_ros.wire.qos import publisher_qos
@@ -96,11 +99,8 @@ class ArmSession:
         health = topics.DIAGNOSTICS
         self._health = node.create_publisher(message_type(health), health, publisher_qos(health))
         self._hear_partner()
-        for topic, heard in (
-            (topics.INTERVENTION, self._on_intervention),
-            (topics.SUBTASK, self._on_subtask),
-        ):
-            node.create_subscription(message_type(topic), topic, heard, subscriber_qos(topic))
+        hear(node, topics.INTERVENTION, intervention_is_active, self._on_intervention)
+        hear(node, topics.SUBTASK, subtask_status_from_message, self._on_subtask)
         self._thread.start()
 
     @property
@@ -181,14 +181,13 @@ class ArmSession:
         if not partner:
             return
 
-        def heard(message: Any) -> None:
-            done = chunk_done_from_message(message)
+        def heard(done: ChunkDone) -> None:
             note = self._thread.skew.note_partner
             self._thread.ask(lambda: note(done.chunk, done.stamp_ns))
 
-        topic = topics.CHUNK_DONE
-        name = f'/{partner}/{topic}'
-        self._node.create_subscription(message_type(topic), name, heard, subscriber_qos(topic))
+        decode, qos = chunk_done_from_message, subscriber_qos(topics.CHUNK_DONE)
+        kind = message_type(topics.CHUNK_DONE)
+        hear(self._node, f'/{partner}/{topics.CHUNK_DONE}', decode, heard, qos, kind=kind)
 
     def _begin(self) -> None:
         """Runs in the thread: take control and open the first episode, when the arm is there."""
@@ -246,12 +245,10 @@ class ArmSession:
         infos = self._node.get_publishers_info_by_topic(topics.ACTION_CHUNK)
         return sorted(f'{i.node_namespace.rstrip("/")}/{i.node_name}' for i in infos)
 
-    def _on_subtask(self, message: Any) -> None:
-        status = subtask_status_from_message(message)
+    def _on_subtask(self, status: SubtaskStatus) -> None:
         self._thread.ask(lambda: self.loop.pursue(status.current, status.stamp_ns))
 
-    def _on_intervention(self, message: Any) -> None:
-        active = intervention_from_message(message).active
+    def _on_intervention(self, active: bool) -> None:
         if active != self._intervened:
             self._intervened = active
             self._thread.ask(lambda: self._thread.publish_results(self.loop.take_over(active)))

@@ -23,6 +23,8 @@ def hear(
     decode: Callable[[Any], Value],
     take: Callable[[Value], None],
     qos: QoSProfile | None = None,
+    *,
+    kind: type[Any] | None = None,
 ) -> Subscription:
     """Subscribe to a topic of the contract.
 
@@ -32,6 +34,7 @@ def hear(
         decode: Makes a value of a message; its MessageError is a warning, once a second at most.
         take: Takes the value, in the executor's thread.
         qos: Default: that of subscribers.
+        kind: Type of the messages; default: that of the topic.
     """
 
     def heard(message: Any) -> None:
@@ -43,4 +46,5 @@ def hear(
         take(value)
 
     qos = subscriber_qos(topic) if qos is None else qos
-    return node.create_subscription(message_type(topic), topic, heard, qos)
+    kind = message_type(topic) if kind is None else kind
+    return node.create_subscription(kind, topic, heard, qos)

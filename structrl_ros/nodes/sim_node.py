@@ -21,15 +21,17 @@ from structrl_ros.errors import StructRLError
 from structrl_ros.nodes.body_inbox import BodyInbox
 from structrl_ros.nodes.body_publisher import BodyPublisher
 from structrl_ros.nodes.body_thread import BodyThread
+from structrl_ros.nodes.hearing import hear
 from structrl_ros.nodes.parameters import declare
 from structrl_ros.nodes.sim_services import SimServices
 from structrl_ros.nodes.spinning import run_node
 from structrl_ros.params.sim import SimParameters
 from structrl_ros.sim.registry import default_task
 from structrl_ros.sim.registry import make_body
+from structrl_ros.types import SubtaskStatus
 from structrl_ros.wire import topics
 from structrl_ros.wire.chunk_codecs import action_chunk_from_message
-from structrl_ros.wire.chunk_codecs import intervention_from_message
+from structrl_ros.wire.chunk_codecs import intervention_is_active
 from structrl_ros.wire.plan_codecs import subtask_status_from_message
 from structrl_ros.wire.qos import message_type
 from structrl_ros.wire.qos import publisher_qos
@@ -106,11 +108,9 @@ class SimNode(Node):
         return inbox
 
     def _subscribe(self) -> None:
-        hear = {topics.INTERVENTION: self._on_intervention}
+        hear(self, topics.INTERVENTION, intervention_is_active, self._on_intervention)
         if not self._settings.lockstep:  # there a policy waits for the subtask anyway
-            hear[topics.SUBTASK] = self._on_subtask
-        for topic, heard in hear.items():
-            self.create_subscription(message_type(topic), topic, heard, subscriber_qos(topic))
+            hear(self, topics.SUBTASK, subtask_status_from_message, self._on_subtask)
 
     def _first_episode(self) -> None:
         p = self._settings
@@ -147,12 +147,10 @@ class SimNode(Node):
         infos = self.get_publishers_info_by_topic(topics.ACTION_CHUNK)
         return sorted(f'{i.node_namespace.rstrip("/")}/{i.node_name}' for i in infos)
 
-    def _on_subtask(self, message: Any) -> None:
-        status = subtask_status_from_message(message)
+    def _on_subtask(self, status: SubtaskStatus) -> None:
         self._world.ask(lambda: self._loop.pursue(status.current, status.stamp_ns))
 
-    def _on_intervention(self, message: Any) -> None:
-        active = intervention_from_message(message).active
+    def _on_intervention(self, active: bool) -> None:
         if active != self._intervened:
             self._intervened = active
             self._world.ask(lambda: self._world.publish_results(self._loop.take_over(active)))

@@ -20,6 +20,7 @@ from structrl_msgs.action import ExecuteTask
 
 from structrl_ros.errors import StaleDataError
 from structrl_ros.errors import StructRLError
+from structrl_ros.nodes.hearing import hear
 from structrl_ros.nodes.log_directory import ensure_log_directory
 from structrl_ros.nodes.publishers import publisher_names
 from structrl_ros.types import ChunkDone
@@ -219,13 +220,12 @@ class TaskClient:
         return _outcome(ended.result())
 
     def _subscribe(self, topic: str, decode: Callable[[Any], Event]) -> None:
-        def heard(message: Any) -> None:
-            event = decode(message)
+        def heard(event: Event) -> None:
             if isinstance(event, Episode):
                 self._episode = event
             self._listener(event)
 
-        self._node.create_subscription(message_type(topic), topic, heard, recorder_qos(topic))
+        hear(self._node, topic, decode, heard, recorder_qos(topic))
 
     def _spin_until(
         self, happened: Callable[[], bool], limit_s: float | None, complaint: str

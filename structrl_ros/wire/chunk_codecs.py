@@ -131,6 +131,14 @@ def intervention_to_message(intervention: Intervention) -> InterventionMessage:
     )
 
 
+def intervention_is_active(message: InterventionMessage) -> bool:
+    """Return whether an operator has taken over, whatever else the message holds.
+
+    What a device says of its action may be no number; that somebody holds it still counts.
+    """
+    return bool(message.active)
+
+
 def intervention_from_message(message: InterventionMessage) -> Intervention:
     """Return an operator's takeover or release."""
     return Intervention(

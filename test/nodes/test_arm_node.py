@@ -149,6 +149,31 @@ def test_policy_that_is_frozen_holds_the_arm_within_two_control_periods(strict):
         end_policy(policy)
 
 
+def test_takeover_that_holds_nan_and_a_subtask_of_nonsense_end_no_node(graph):
+    """Somebody holds the device, whatever its numbers are: the policy is refused meanwhile."""
+    graph.keep_moving()
+    intervention, subtask = (
+        graph.ear.create_publisher(message_type(topic), topic, publisher_qos(topic))
+        for topic in (topics.INTERVENTION, topics.SUBTASK)
+    )
+    graph.wait(intervention.get_subscription_count, 'subscription')
+    graph.wait(subtask.get_subscription_count, 'subscription')
+    nonsense = message_type(topics.SUBTASK)()
+    nonsense.header.stamp.sec = -5
+    subtask.publish(nonsense)
+    taken = intervention_to_message(Intervention(1, 1, True, 'x', FORWARD[0]))
+    taken.action[2] = float('nan')
+    intervention.publish(taken)
+    graph.wait_for(SafetyState.HOLD)
+    graph.send()
+    graph.wait(
+        lambda: "'policy' is not allowed" in graph.node.session.loop.safety.reason, 'refusal'
+    )
+    taken.active = False
+    intervention.publish(taken)
+    graph.keep_moving()
+
+
 def test_chunk_of_nan_holds_the_arm_within_two_control_periods(graph):
     graph.keep_moving()
     message = graph.send()
