@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+import statistics
 import subprocess
 import sys
 import tomllib
@@ -28,6 +29,13 @@ def is_room(path: Path) -> bool:
     """Tell whether a package is a room: one of the package's folders, or one below it."""
     place = path.relative_to(ROOT).parts
     return place[0] in {'models', 'sim'} or (place[0] == 'structrl_ros' and len(place) > 2)
+
+
+#: Rooms of the code that runs, and how long things in them may be; numbers that only fall.
+ROOMS = ('structrl_ros', 'models', 'sim', 'launch')
+MODULE_LINES, MEDIAN_LINES, FUNCTION_LINES = 300, 125, 60
+#: Modules `*_node.py`: the longest, and how many are longer than the 150 lines that they aim at.
+NODE_LINES, LONG_NODES = 274, 11
 
 
 def package_element(tag: str, folder: str = '.') -> ElementTree.Element:
@@ -195,3 +203,35 @@ def test_room_says_in_a_few_lines_what_lives_there_and_what_may_enter(path: Path
     lines = [line for line in told.splitlines() if line.strip()]
     assert 2 <= len(lines) <= 6
     assert sum(line.startswith('May enter: ') for line in lines) == 1
+
+
+@pytest.fixture(scope='module')
+def modules() -> dict[str, str]:
+    """Return every module of the rooms with its text."""
+    paths = [path.relative_to(ROOT) for path in python_files()]
+    return {str(p): (ROOT / p).read_text() for p in paths if p.parts[0] in ROOMS}
+
+
+def test_modules_are_short(modules: dict[str, str]) -> None:
+    lines = {path: text.count('\n') for path, text in modules.items()}
+    assert {p: n for p, n in lines.items() if n > MODULE_LINES} == {}
+    assert statistics.median(lines.values()) <= MEDIAN_LINES
+
+
+def test_nodes_are_thin(modules: dict[str, str]) -> None:
+    lines = {p: t.count('\n') for p, t in modules.items() if p.endswith('_node.py')}
+    assert len(lines) > 10
+    assert {p: n for p, n in lines.items() if n > NODE_LINES} == {}
+    assert sum(n > 150 for n in lines.values()) <= LONG_NODES
+
+
+def test_functions_are_short(modules: dict[str, str]) -> None:
+    long = [
+        f'{path}:{node.lineno} {node.name}: {node.end_lineno - node.lineno + 1} lines'
+        for path, text in modules.items()
+        if text.count('\n') > FUNCTION_LINES
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        if node.end_lineno is not None and node.end_lineno - node.lineno >= FUNCTION_LINES
+    ]
+    assert long == []

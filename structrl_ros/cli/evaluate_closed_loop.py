@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Annotated
@@ -17,6 +18,7 @@ from structrl_ros.errors import ParameterError
 
 if TYPE_CHECKING:
     from structrl_ros.evaluation.closed_loop import AbstractInstruction
+    from structrl_ros.evaluation.closed_loop_results import LoopRecord
     from structrl_ros.ports import Policy
     from structrl_ros.training.closed_loop_run import MakeMinds
     from structrl_ros.training.episode_brain import Minds
@@ -25,35 +27,39 @@ _NONE, _REFERENCE, _RULES = 'none', 'reference', 'rules'
 _MODELS = ('openai', 'local')
 PLANNERS = (_NONE, _RULES, _REFERENCE, *_MODELS)
 
+Assignments = Annotated[
+    list[str] | None,
+    typer.Argument(metavar='[KEY:=VALUE]...', help='Parameters of planner_node.'),
+]
+Planners = Annotated[
+    list[str] | None,
+    typer.Option('--planner', help=f'{", ".join(PLANNERS)}; repeat it. Default: first three.'),
+]
+Misperception = Annotated[
+    float,
+    typer.Option(min=0.0, max=1.0, help='Share of episodes with a thing missing or misnamed.'),
+]
+Only = Annotated[
+    list[str] | None, typer.Option('--only', help='Name of an instruction; repeat it.')
+]
+Bodies = Annotated[list[str] | None, typer.Option('--body', help='tabletop or libero alone.')]
+
 
 def closed_loop(
     out: Annotated[Path, typer.Option(help='Folder; the same one goes on.')],
-    assignments: Annotated[
-        list[str] | None,
-        typer.Argument(metavar='[KEY:=VALUE]...', help='Parameters of planner_node.'),
-    ] = None,
-    planners: Annotated[
-        list[str] | None,
-        typer.Option('--planner', help=f'{", ".join(PLANNERS)}; repeat it. Default: first three.'),
-    ] = None,
+    assignments: Assignments = None,
+    planners: Planners = None,
     policy: Annotated[
         str, typer.Option(help='Controller: expert, flow, ws://HOST:PORT, or a checkpoint.')
     ] = 'expert',
     noise: Annotated[
         float, typer.Option(min=0.0, help='Deviation of the noise on its actions (1: 5 cm).')
     ] = 0.0,
-    misperception: Annotated[
-        float,
-        typer.Option(min=0.0, max=1.0, help='Share of episodes with a thing missing or misnamed.'),
-    ] = 0.0,
+    misperception: Misperception = 0.0,
     episodes: Annotated[int, typer.Option(min=1, help='Of each instruction.')] = 5,
     seed: Annotated[int, typer.Option(min=0, help='Of the first scene.')] = 0,
-    only: Annotated[
-        list[str] | None, typer.Option('--only', help='Name of an instruction; repeat it.')
-    ] = None,
-    body: Annotated[
-        list[str] | None, typer.Option('--body', help='tabletop or libero alone.')
-    ] = None,
+    only: Only = None,
+    body: Bodies = None,
     pictures: Annotated[
         bool, typer.Option('--pictures/--no-pictures', help='Show a model the cameras.')
     ] = False,
@@ -95,14 +101,7 @@ def closed_loop(
     make_minds, roles, close = _minds(names, assignments or [], pictures)
     player = LoopPlayer(_controllers(policy, noise), settings, roles)
     try:
-        run_suite(
-            folder,
-            player,
-            instructions,
-            make_minds,
-            episodes,
-            lambda r: console.print(escape(_told(r)), highlight=False),
-        )
+        run_suite(folder, player, instructions, make_minds, episodes, partial(_tell, console))
     finally:
         player.close()
         close()
@@ -110,11 +109,12 @@ def closed_loop(
     console.print((out / 'results.md').read_text(encoding='utf-8'), markup=False, highlight=False)
 
 
-def _told(record: Any) -> str:
-    """Return one line of an episode."""
+def _tell(console: Console, record: LoopRecord) -> None:
+    """Print one line of an episode."""
     how = 'success' if record.success else record.cause or record.record.end
     done = f'{record.steps_done} of {record.steps} steps'
-    return f'{record.instruction} {record.episode} {record.planner}: {how}, {done}'
+    line = f'{record.instruction} {record.episode} {record.planner}: {how}, {done}'
+    console.print(escape(line), highlight=False)
 
 
 def _controllers(policy: str, noise: float) -> Callable[[str], Policy]:

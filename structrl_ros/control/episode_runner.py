@@ -8,6 +8,7 @@ advances by a control period a low-level step and by one at a reset, and never g
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -269,19 +270,12 @@ class EpisodeRunner:
     def _end(self, reason: str) -> Episode:
         assert self._episode is not None
         self._ended = True
-        before = self._episode
-        return Episode(
+        return replace(
+            self._episode,
             stamp_ns=self._now_ns,
-            episode=before.episode,
             ended=True,
-            body=before.body,
-            task=before.task,
-            instruction=before.instruction,
-            seed=before.seed,
-            initial_state=before.initial_state,
             success=reason == 'success',
             end_reason=reason,
-            objects=before.objects,
         )
 
     def _predicates(self) -> Predicates:
