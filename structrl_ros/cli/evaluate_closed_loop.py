@@ -42,6 +42,9 @@ Misperception = Annotated[
 Only = Annotated[
     list[str] | None, typer.Option('--only', help='Name of an instruction; repeat it.')
 ]
+Pictures = Annotated[
+    bool, typer.Option('--pictures/--no-pictures', help='Show a model the cameras.')
+]
 Bodies = Annotated[list[str] | None, typer.Option('--body', help='tabletop or libero alone.')]
 
 
@@ -60,9 +63,7 @@ def closed_loop(
     seed: Annotated[int, typer.Option(min=0, help='Of the first scene.')] = 0,
     only: Only = None,
     body: Bodies = None,
-    pictures: Annotated[
-        bool, typer.Option('--pictures/--no-pictures', help='Show a model the cameras.')
-    ] = False,
+    pictures: Pictures = False,
 ) -> None:
     """Play ten abstract instructions in a closed loop, and say why episodes failed.
 
