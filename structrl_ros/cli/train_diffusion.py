@@ -40,6 +40,9 @@ def train_diffusion(
     every: Annotated[
         int, typer.Option(min=1, help='Steps between two chunks, of a data set.')
     ] = 4,
+    start: Annotated[
+        Path | None, typer.Option(help='Checkpoint to begin with, as in a round of DAgger.')
+    ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help='Seed of everything drawn.')] = None,
     resume: Annotated[
         bool, typer.Option('--resume', help='Go on with the run in --out, to the same numbers.')
@@ -59,7 +62,7 @@ def train_diffusion(
     if resume:
         if out is None:
             raise ParameterError('--resume needs --out: the run to go on with')
-        if words or role or seed is not None:
+        if words or role or start or seed is not None:
             raise ParameterError('a run goes on as it began; give --out alone with --resume')
         _carry_out(resume_diffusion(out))
         return
@@ -67,7 +70,7 @@ def train_diffusion(
     sources = Sources(paths, tuple(role or ROLES), chunk_length, every)
     from structrl_ros.cli.up import new_run_directory
 
-    _carry_out(begin_diffusion(sources, assignments, lambda: new_run_directory(out)))
+    _carry_out(begin_diffusion(sources, assignments, lambda: new_run_directory(out), start))
 
 
 def _read(words: Sequence[str], seed: int | None) -> tuple[tuple[Path, ...], dict[str, str]]:

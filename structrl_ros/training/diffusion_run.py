@@ -9,6 +9,7 @@ from pathlib import Path
 
 from structrl_ros.errors import CheckpointError
 from structrl_ros.errors import ParameterError
+from structrl_ros.models.checkpoint import load_policy
 from structrl_ros.models.policies.diffusion import DiffusionPolicy
 from structrl_ros.training.diffusion_chunks import PictureChunks
 from structrl_ros.training.diffusion_settings import DiffusionSettings
@@ -76,7 +77,10 @@ class DiffusionRun:
 
 
 def begin_diffusion(
-    sources: Sources, assignments: Mapping[str, str], place: Callable[[], Path]
+    sources: Sources,
+    assignments: Mapping[str, str],
+    place: Callable[[], Path],
+    start: Path | None = None,
 ) -> DiffusionRun:
     """Return a new run; what it cannot have leaves no directory behind.
 
@@ -84,9 +88,11 @@ def begin_diffusion(
         sources: What is imitated.
         assignments: Text of each setting that is not to be the default.
         place: Makes the directory.
+        start: Checkpoint whose weights and statistics the run begins with; its sizes hold.
 
     Raises:
-        ParameterError: If a setting is wrong.
+        ParameterError: If a setting is wrong, or the start sees or does something else.
+        CheckpointError: If the start cannot be read.
         DatasetError: If there is nothing to imitate, or it is cut.
     """
     values: dict[str, object] = dict(assignments)
@@ -94,9 +100,11 @@ def begin_diffusion(
         values['channels'] = [width for width in assignments['channels'].split(',') if width]
     settings = make_settings(DiffusionSettings, values)
     chunks = sources.read()
-    policy = fresh_diffusion(chunks, settings)
+    policy = fresh_diffusion(chunks, settings) if start is None else _started(start, chunks)
+    move(policy, settings.device)
     document = {
         'trainer': KIND,
+        'start': '' if start is None else str(start.resolve()),
         'sources': sources.document(),
         'settings': settings.model_dump(mode='json'),
     }
@@ -124,7 +132,7 @@ def resume_diffusion(path: Path) -> DiffusionRun:
         )
         settings = make_settings(DiffusionSettings, document['settings'])
         chunks = sources.read()
-        policy = _left(directory) or fresh_diffusion(chunks, settings)
+        policy = _left(directory) or _anew(document, chunks, settings)
     except (KeyError, TypeError) as error:
         directory.close()
         raise CheckpointError(f'{path}: its config tells no {error}') from None
@@ -133,6 +141,28 @@ def resume_diffusion(path: Path) -> DiffusionRun:
         raise
     move(policy, settings.device)
     return DiffusionRun(directory, chunks, settings, policy)
+
+
+def _anew(
+    document: JsonObject, chunks: PictureChunks, settings: DiffusionSettings
+) -> DiffusionPolicy:
+    """Return the policy that a run began with, for one that was stopped before a checkpoint."""
+    start = document.get('start')
+    return _started(Path(start), chunks) if start else fresh_diffusion(chunks, settings)
+
+
+def _started(start: Path, chunks: PictureChunks) -> DiffusionPolicy:
+    """Return the policy of a checkpoint that can imitate the chunks."""
+    policy = load_policy(start, architecture=KIND, feature_names=chunks.feature_names)
+    assert isinstance(policy, DiffusionPolicy)
+    config = policy.config
+    got = (config.chunk_length, sorted(config.roles))
+    wanted = (chunks.actions.shape[1], sorted(chunks.images))
+    if got != wanted:
+        raise ParameterError(
+            f'{start}: rows and cameras are {got}; allowed: {wanted}, those of the chunks'
+        )
+    return policy
 
 
 def _left(directory: RunDirectory) -> DiffusionPolicy | None:

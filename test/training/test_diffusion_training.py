@@ -145,6 +145,23 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_numbers(folder, tmp_path):
     assert float(first.action_normaliser.deviation[0]) == pytest.approx(0.5, abs=0.01)
 
 
+def test_a_run_begins_with_the_weights_of_another(folder, tmp_path):
+    first = begin_diffusion(sources(folder), SMALL, lambda: tmp_path / 'first')
+    first.train()
+    first.close()
+    start = tmp_path / 'first' / 'checkpoint' / 'policy'
+    second = begin_diffusion(sources(folder), SMALL, lambda: tmp_path / 'second', start)
+    second.close()
+    for name, tensor in load_policy(start).checkpoint_tensors().items():
+        assert torch.equal(tensor, second.policy.checkpoint_tensors()[name]), name
+    turned = tmp_path / 'turned'
+    turned.mkdir()
+    save_chunks(turned / '0.safetensors', replace(shown(), images={'arm': shown().images['head']}))
+    with pytest.raises(ParameterError, match='rows and cameras'):
+        begin_diffusion(sources(turned), SMALL, lambda: tmp_path / 'third', start)
+    assert not (tmp_path / 'third').exists()
+
+
 def test_chunks_come_back_from_their_file_and_join(tmp_path):
     save_chunks(tmp_path / 'a.safetensors', shown())
     back = load_chunks(tmp_path / 'a.safetensors')
