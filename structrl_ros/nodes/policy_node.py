@@ -125,8 +125,9 @@ class PolicyNode(LifecycleNode):
         self._wall_timers = [
             self.create_timer(0.1, self._tick, clock=wall),
             self.create_timer(1.0, self._report, clock=wall),
-            self.create_timer(BEAT_S, self._beat, clock=wall),
         ]
+        if self._settings.heartbeat:
+            self._wall_timers.append(self.create_timer(BEAT_S, self._beat, clock=wall))
         result = super().on_activate(state)
         self._driver.activate(True)
         return result
@@ -172,7 +173,7 @@ class PolicyNode(LifecycleNode):
             self.get_logger().error(text)
 
     def _beat(self) -> None:
-        """Tell an arm that this process lives; a simulated body does not ask."""
+        """Tell an arm that this process lives."""
         if self._beats.get_subscription_count():
             self._beats.publish(header_to_message(self._body_clock.now_ns(), self.get_name()))
 

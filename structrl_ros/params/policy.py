@@ -34,6 +34,10 @@ class PolicyParameters:
         bounds=(0, 200),
         read_only=False,
     )
+    heartbeat: bool = parameter(
+        True,
+        description='Tell an arm 50 times a second that this process lives; no simulator asks.',
+    )
     autostart: bool = parameter(
         True, description='Configure and activate at start, without a lifecycle manager.'
     )

@@ -240,3 +240,12 @@ def test_cameras_come_from_the_cameras_graph_and_the_file_of_the_cell(tmp_path: 
     cell.write_text('camera_foot: {ros__parameters: {width: 1280}}\n')
     with pytest.raises(ParameterError, match="'camera_foot', which is no node of deploy"):
         graph.load_graph('deploy', {**FRANKA, **cameras})
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'beats'), [({'body': 'kinematic'}, False), (FRANKA, True)], ids=['sim', 'arm']
+)
+def test_policy_tells_an_arm_that_it_lives_and_no_simulator(arguments, beats):
+    nodes = graph.load_graph('deploy', arguments).nodes
+    policy = next(node for node in nodes if node.name == 'policy_node')
+    assert policy.parameters['heartbeat'] is beats
