@@ -82,6 +82,7 @@ except ParameterError as error:
 """
 
 
+@pytest.mark.slow
 def test_an_evaluation_whose_disk_fills_up_says_so_and_goes_on_to_the_same_file(tmp_path):
     def evaluate(name, how):
         done = run([*PYTHON, EVALUATION, str(tmp_path / name), how], resource.RLIM_INFINITY)

@@ -39,7 +39,7 @@ STEPS = tuple(
 NAMES = ('grasp(cup_1)', 'open(cup_1)', 'close(cup_1)')
 PICTURE = np.zeros((2, 2, 3), np.uint8)
 ROWS = np.zeros((2, 7), np.float32)
-SEEDS = range(150)
+SEEDS = range(60)
 TURNS = 60
 
 
