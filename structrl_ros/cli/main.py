@@ -161,6 +161,8 @@ def demo(
     is_made_for_them = policy in ('expert', 'diffusion')
     are_light_enough = is_made_for_them and planner == 'rules' and 'progress' not in given
     pictures = {'picture_detail': 'light'} if are_light_enough else {}
+    if policy == 'diffusion':
+        pictures['image_size'] = '192'  # twice what it sees: the mean of four pixels each
     arguments = {
         **pictures,
         **given,
