@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +31,14 @@ def check_packages() -> None:
                 f'training a planner needs {name}; install it with: '
                 'pip install -r requirements/planner.txt'
             )
+
+
+@contextmanager
+def quiet_libraries() -> Iterator[None]:
+    """Leave out what transformers, trl and peft say of names that they will drop themselves."""
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore', FutureWarning)
+        yield
 
 
 def load_base(settings: PlannerSettings) -> LoadedVlm:

@@ -31,6 +31,7 @@ from structrl_ros.training.planner_checkpoints import trained_tensors
 from structrl_ros.training.planner_measurement import measure
 from structrl_ros.training.planner_model import check_packages
 from structrl_ros.training.planner_model import load_base
+from structrl_ros.training.planner_model import quiet_libraries
 from structrl_ros.training.planner_model import trained_model
 from structrl_ros.training.planner_questions import pictures
 from structrl_ros.training.planner_questions import question
@@ -102,9 +103,10 @@ class PlannerTraining:
         self._report = report or (lambda number, metrics: None)
         self.vlm = load_base(settings)
         self.model = trained_model(self.vlm, settings)
-        self._trainer = (
-            self._grpo(settings) if isinstance(settings, PlannerGrpoSettings) else self._sft()
-        )
+        with quiet_libraries():
+            self._trainer = (
+                self._grpo(settings) if isinstance(settings, PlannerGrpoSettings) else self._sft()
+            )
         self._trainer.run_folder = run_folder
         self._trainer.remove_callback(PrinterCallback)
 
@@ -119,7 +121,8 @@ class PlannerTraining:
         """
         checkpoint = self._folder / CHECKPOINT
         goes_on = resume and checkpoint.is_dir()
-        self._trainer.train(resume_from_checkpoint=str(checkpoint) if goes_on else None)
+        with quiet_libraries():
+            self._trainer.train(resume_from_checkpoint=str(checkpoint) if goes_on else None)
         return self.export(self.updates)
 
     @property
