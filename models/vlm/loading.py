@@ -263,6 +263,6 @@ def _load_model(torch: Any, settings: VlmSettings, device: str) -> Any:
         more['device_map'] = {'': device}
     try:
         model = AutoModelForImageTextToText.from_pretrained(settings.model, dtype=dtype, **more)
+        return model if settings.four_bit else model.to(device)
     except (OSError, ValueError, RuntimeError, SafetensorError) as error:
         raise CheckpointError(f'model {settings.model}: {first_line(error)}') from None
-    return model if settings.four_bit else model.to(device)

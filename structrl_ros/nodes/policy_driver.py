@@ -178,8 +178,9 @@ class PolicyDriver:
                 lockstep=self._lockstep,
                 replan_steps=min(self._replan_steps, policy.spec.chunk_length),
             )
-        except StructRLError as error:
-            self._ports.complain(str(error))
+        except Exception as error:  # no memory on the device, say: the node goes on, and says so
+            text = str(error) if isinstance(error, StructRLError) else repr(error)
+            self._ports.complain(' '.join(text.splitlines()))
             return
         self._policy, self._requester, self._body = policy, requester, body
         requester.pause(not self._is_active)

@@ -100,18 +100,25 @@ def test_a_web_server_in_the_place_of_a_policy_server_is_one_line():
 
 
 @pytest.fixture(scope='module')
-def monitor(tmp_path_factory):
+def folder(tmp_path_factory):
+    """Return the folder of a small vision-language model."""
     torch = pytest.importorskip('torch', reason='needs torch: make install')
     pytest.importorskip('transformers', reason='needs transformers: requirements/learning.txt')
-    from structrl_ros.models.vlm.loading import VlmSettings
-    from structrl_ros.models.vlm.loading import load_vlm
-    from structrl_ros.models.vlm.local_monitor import LocalMonitor
     from structrl_ros.models.vlm.tiny_vlm import save_tiny_vlm
 
     torch.set_num_threads(1)
-    folder = tmp_path_factory.mktemp('vlm') / 'model'
-    save_tiny_vlm(folder, 'qwen2_5_vl')
-    made = LocalMonitor(load_vlm(VlmSettings(model=str(folder), device='cpu')), threshold=1e-9)
+    place = tmp_path_factory.mktemp('vlm') / 'model'
+    save_tiny_vlm(place, 'qwen2_5_vl')
+    return str(place)
+
+
+@pytest.fixture(scope='module')
+def monitor(folder):
+    from structrl_ros.models.vlm.loading import VlmSettings
+    from structrl_ros.models.vlm.loading import load_vlm
+    from structrl_ros.models.vlm.local_monitor import LocalMonitor
+
+    made = LocalMonitor(load_vlm(VlmSettings(model=folder, device='cpu')), threshold=1e-9)
     yield made
     made.close()
 
@@ -160,3 +167,15 @@ def test_a_graphics_card_that_stays_without_memory_ends_the_task_in_one_line(mon
     assert 'CUDA out of memory. Tried to allocate 2.00 GiB.' in reason
     assert '\n' not in reason
     assert bench.plans[-1].subtasks == (), 'an empty plan: hold'
+
+
+@pytest.mark.torch
+def test_a_model_that_does_not_fit_the_graphics_card_is_one_line(monitor, folder, monkeypatch):
+    from structrl_ros.errors import CheckpointError
+    from structrl_ros.models.vlm.loading import VlmSettings
+    from structrl_ros.models.vlm.loading import load_vlm
+
+    monkeypatch.setattr(type(monitor.vlm.model), 'to', lambda *_, **__: no_memory())
+    with pytest.raises(CheckpointError, match='CUDA out of memory') as told:
+        load_vlm(VlmSettings(model=folder, device='cpu'))
+    assert '\n' not in str(told.value)

@@ -102,3 +102,36 @@ def test_in_lockstep_no_policy_is_too_slow(driven):
     assert policy.asked.wait(60.0)
     time.sleep(0.06)
     assert driver.slowness() == ''
+
+
+def test_a_policy_that_cannot_be_made_is_one_line_and_the_node_goes_on():
+    """A graphics card that is full, or whatever a library raises."""
+    told, tries = [], []
+
+    def make(body):
+        tries.append(body)
+        if len(tries) == 1:
+            raise RuntimeError('CUDA out of memory. Tried to allocate 2.00 GiB.\nSee docs')
+        return Thinker()
+
+    driver = PolicyDriver(
+        DriverPorts(
+            make_policy=make,
+            on_policy=lambda spec, store: None,
+            publish=lambda chunk: None,
+            complain=told.append,
+            clock=Standing(),
+        ),
+        lockstep=False,
+        replan_steps=1,
+    )
+    try:
+        driver.see(Episode(SECOND, 1, False, 'b', 't', '', 0, 0))
+        (line,) = told
+        assert 'CUDA out of memory' in line
+        assert '\n' not in line
+        driver.see(Episode(2 * SECOND, 2, False, 'b', 't', '', 0, 0))
+        assert tries == ['b', 'b'], 'tried again with the next episode'
+        assert len(told) == 1
+    finally:
+        driver.close()
