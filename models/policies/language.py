@@ -23,8 +23,6 @@ from structrl_ros.types import Float32
 PIECES = (3, 5)
 #: Numbers of the embedding without weights.
 DIMENSION = 64
-#: Names of the embeddings; the second is followed by ':FOLDER'.
-LANGUAGES = ('ngrams', 'transformer')
 _TOKENS = 64
 _MODEL_FILES = ('config.json', 'model.safetensors', 'tokenizer.json', 'tokenizer_config.json')
 

@@ -228,12 +228,6 @@ class Task:
         return tuple(p.name for p in self.predicates)
 
     @cached_property
-    def destinations(self) -> tuple[int, ...]:
-        """For each object the slot of the fixture that it belongs in or on, -1 if in none."""
-        found = {p.target: p.fixture for p in self.predicates if p.kind in ('in', 'on')}
-        return tuple(found.get(slot, -1) for slot in range(len(self.objects)))
-
-    @cached_property
     def vocabulary(self) -> tuple[str, ...]:
         """Everyday names of what is in the scene, as a planner is given them."""
         names = [f.region.name for f in self.fixtures if f.kind == 'drawer' and f.region]

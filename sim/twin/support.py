@@ -46,16 +46,13 @@ def support_height(state: TwinState, task: Task, slot: int, at: Float64) -> Floa
     return height
 
 
-def is_held_by_walls(
-    state: TwinState, task: Task, slot: int, before: Float64, after: Float64
-) -> Bool:
+def is_held_by_walls(state: TwinState, task: Task, before: Float64, after: Float64) -> Bool:
     """Return whether a wall or a peg stops a push of an object, shape (B,).
 
     Args:
         state: Of the fixtures.
         task: What is played.
-        slot: Of the object.
-        before: Its centre, shape (B, 3).
+        before: Centre of the object, shape (B, 3).
         after: Where the push would bring it, shape (B, 3).
     """
     stopped = np.zeros(len(before), dtype=np.bool_)

@@ -166,7 +166,7 @@ def _throw(
     after = before.copy()
     after[:, :2] += np.where(landed[:, None], jump, push)
     after[:, :2] = np.clip(after[:, :2], TABLE_LOW, TABLE_HIGH)
-    stopped = is_held_by_walls(some, task, slot, before, after)
+    stopped = is_held_by_walls(some, task, before, after)
     after = np.where(stopped[:, None], before, after)
     if settings.loss > 0.0:
         lost = (draw(state, rows, Stream.LOSS + slot) < settings.loss) & ~stopped

@@ -16,9 +16,6 @@ import numpy as np
 from structrl_ros.errors import LimitError
 from structrl_ros.types import Float64
 
-#: Columns of a velocity curve: offset (rad/s), gain (rad/s^2), position of the end (rad).
-CURVE_COLUMNS = 3
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class JointLimits:

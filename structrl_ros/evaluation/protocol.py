@@ -25,7 +25,6 @@ from structrl_ros.types import JsonObject
 #: Version of protocol files; a changed meaning raises it.
 FORMAT = 1
 ORDERS = ('fixed', 'interleaved', 'shuffled')
-STOP_RULES = ('none', 'rate', 'paired')
 #: The body of a protocol whose episodes a person sets up.
 REAL_BODY = 'arm'
 

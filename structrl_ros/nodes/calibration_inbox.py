@@ -6,7 +6,6 @@ from types import TracebackType
 from typing import Any
 
 import rclpy
-from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import qos_profile_sensor_data
 
@@ -14,7 +13,7 @@ from structrl_ros.calibration.pairing import Pair
 from structrl_ros.calibration.pairing import Pairing
 from structrl_ros.camera_types import Intrinsics
 from structrl_ros.errors import MessageError
-from structrl_ros.nodes.log_directory import ensure_log_directory
+from structrl_ros.nodes.contexts import open_context
 from structrl_ros.wire import topics
 from structrl_ros.wire.image_codecs import image_from_message
 from structrl_ros.wire.image_codecs import intrinsics_from_message
@@ -55,9 +54,7 @@ class CalibrationInbox:
             topics.EE_POSE: self._take_pose,
             topics.DIAGNOSTICS: self._take_health,
         }
-        self._context = Context()
-        ensure_log_directory()
-        rclpy.init(args=[], context=self._context)
+        self._context = open_context()
         self._node = rclpy.create_node(
             'calibration_capture', context=self._context, namespace=namespace or None
         )

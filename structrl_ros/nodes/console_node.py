@@ -15,21 +15,19 @@ from typing import Any
 import rclpy
 from rclpy.clock import Clock
 from rclpy.clock import ClockType
-from rclpy.context import Context
 from rclpy.exceptions import InvalidNamespaceException
 from rclpy.executors import ExternalShutdownException
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import ReliabilityPolicy
-from rclpy.signals import SignalHandlerOptions
 
 from structrl_ros.console.live_state import Event
 from structrl_ros.console.live_state import LiveState
 from structrl_ros.console.pictures import PictureShelf
 from structrl_ros.errors import ParameterError
 from structrl_ros.nodes.console_operator import RosOperator
+from structrl_ros.nodes.contexts import open_context
 from structrl_ros.nodes.hearing import hear
-from structrl_ros.nodes.log_directory import ensure_log_directory
 from structrl_ros.types import ROLES
 from structrl_ros.types import Intervention
 from structrl_ros.types import Safety
@@ -133,14 +131,7 @@ class ConsoleLink:
         Raises:
             ParameterError: If the namespace is not one that ROS allows.
         """
-        self._context = Context()
-        ensure_log_directory()
-        rclpy.init(
-            args=[],
-            context=self._context,
-            domain_id=domain_id,
-            signal_handler_options=SignalHandlerOptions.NO,
-        )
+        self._context = open_context(domain_id)
         try:
             self.node = ConsoleNode(
                 state, shelf, namespace=namespace or None, context=self._context

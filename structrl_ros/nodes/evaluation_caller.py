@@ -9,16 +9,14 @@ from contextlib import contextmanager
 from typing import Any
 
 import rclpy
-from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.signals import SignalHandlerOptions
 from std_srvs.srv import SetBool
 from std_srvs.srv import Trigger
 
 from structrl_ros.errors import ParameterError
 from structrl_ros.errors import StaleDataError
-from structrl_ros.nodes.log_directory import ensure_log_directory
+from structrl_ros.nodes.contexts import open_context
 from structrl_ros.wire import topics
 from structrl_ros.wire.qos import message_type
 from structrl_ros.wire.qos import recorder_qos
@@ -85,9 +83,7 @@ SpinUntil = Callable[[Callable[[], bool], float, str], None]
 
 @contextmanager
 def _node(namespace: str) -> Iterator[tuple[Node, SpinUntil]]:
-    context = Context()
-    ensure_log_directory()
-    rclpy.init(args=[], context=context, signal_handler_options=SignalHandlerOptions.NO)
+    context = open_context()
     node = rclpy.create_node('evaluation_caller', namespace=namespace or None, context=context)
     executor = SingleThreadedExecutor(context=context)
     executor.add_node(node)

@@ -8,10 +8,8 @@ from collections.abc import Sequence
 from functools import partial
 
 import rclpy
-from rclpy.context import Context
-from rclpy.signals import SignalHandlerOptions
 
-from structrl_ros.nodes.log_directory import ensure_log_directory
+from structrl_ros.nodes.contexts import open_context
 from structrl_ros.nodes.message_pump import MessagePump
 from structrl_ros.nodes.ros_lane import RosLane
 
@@ -32,14 +30,7 @@ class RosLink:
     ) -> None:
         """Join the graph, with one lane a namespace ('' is the root)."""
         self._tracked = tracked
-        self._context = Context()
-        ensure_log_directory()
-        rclpy.init(
-            args=[],
-            context=self._context,
-            domain_id=domain_id,
-            signal_handler_options=SignalHandlerOptions.NO,
-        )
+        self._context = open_context(domain_id)
         self._node = rclpy.create_node(
             'trainer',
             context=self._context,

@@ -13,15 +13,13 @@ from typing import Self
 import rclpy
 from action_msgs.msg import GoalStatus
 from rclpy.action import ActionClient
-from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
-from rclpy.signals import SignalHandlerOptions
 from structrl_msgs.action import ExecuteTask
 
 from structrl_ros.errors import StaleDataError
 from structrl_ros.errors import StructRLError
+from structrl_ros.nodes.contexts import open_context
 from structrl_ros.nodes.hearing import hear
-from structrl_ros.nodes.log_directory import ensure_log_directory
 from structrl_ros.nodes.publishers import publisher_names
 from structrl_ros.types import ChunkDone
 from structrl_ros.types import Episode
@@ -100,9 +98,7 @@ class TaskClient:
         self._listener = listener
         self._watch = watch or (lambda: None)
         self._episode: Episode | None = None
-        self._context = Context()
-        ensure_log_directory()
-        rclpy.init(args=[], context=self._context, signal_handler_options=SignalHandlerOptions.NO)
+        self._context = open_context()
         self._node = rclpy.create_node(
             'task_client', namespace=namespace or None, context=self._context
         )

@@ -73,11 +73,6 @@ class Manipulation:
     is_multi_stage: bool
     target_colour: str
 
-    @property
-    def primary(self) -> Primitive:
-        """The primitive that is done first."""
-        return self.primitives[0]
-
 
 def parse_manipulation(instruction: str) -> Manipulation:
     """Normalise an instruction, and find its primitives and its target (Appendix A).

@@ -29,8 +29,6 @@ from structrl_ros.types import JsonObject
 
 #: Version of the JSON document; a new field keeps it, a changed meaning raises it.
 FORMAT = 1
-#: Groups in the order of the report.
-GROUPS = ('latency', 'picture', 'action', 'tracking', 'rate')
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,6 @@ MAX_TEXT = 65_536
 #: Most values in an array of numbers (a chunk, a simulator state).
 MAX_VALUES = 1_048_576
 
-UINT8 = 2**8 - 1
 UINT16 = 2**16 - 1
 UINT32 = 2**32 - 1
 UINT64 = 2**64 - 1

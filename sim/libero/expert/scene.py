@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 _BOX = 6
 _CAPSULE = 3
 _CYLINDER = 5
-_MESH = 7
 
 
 @dataclass(frozen=True, slots=True)

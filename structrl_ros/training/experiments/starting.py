@@ -150,16 +150,3 @@ def _shortcuts(recipe: StartRecipe, settings: SftSettings) -> Demonstrations:
     )
     arrays: dict[str, Any] = {f.name: getattr(shown, f.name) for f in fields(shown)}
     return Demonstrations(**arrays)
-
-
-def policy_of(path: Path) -> ChunkPolicy:
-    """Return the policy of a start that is whole.
-
-    Raises:
-        CheckpointError: If it is missing or cut.
-    """
-    run = open_run(path)
-    try:
-        return run.load_policy()
-    finally:
-        run.close()
