@@ -174,7 +174,8 @@ class TaskSession:
     def _now(self) -> int:
         """Return the time of the newest observation, or the clock's if that is far from it."""
         now, stamp = self._clock.now_ns(), self._latest.stamp_ns
-        return stamp if -BACK_NS <= now - stamp < 2 * self._settings.period_ns else now
+        is_wild = 0 < now < stamp - BACK_NS and not self._settings.lockstep
+        return now if is_wild or now - stamp >= 2 * self._settings.period_ns else stamp
 
     def _note_news(self) -> None:
         """Restart the wall clock's guard if the body's time has moved, or a call runs."""

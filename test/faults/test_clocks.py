@@ -160,6 +160,16 @@ def test_a_planner_whose_clock_is_two_seconds_off_keeps_its_rate_and_limits(skew
     assert len(cell.verdicts) <= 21
 
 
+def test_a_planner_that_has_heard_no_clock_yet_takes_the_time_of_the_body():
+    """As one that was started anew in simulated time, where `/clock` may come late."""
+    cell = Cell(Eye(), subtask_timeout_s=10.0, attempts=1, replans=0)
+    now, cell.now = cell.now, 0
+    cell.start()
+    cell.now = now
+    cell.run(20)
+    assert not cell.ends
+
+
 @pytest.mark.parametrize('hours', [1, -1])
 def test_a_body_whose_time_goes_back_ends_the_task_and_the_next_one_sees_new_pictures(hours):
     """A looped bag, a body started anew, or a stamp that was an hour ahead once."""
