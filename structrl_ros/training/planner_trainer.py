@@ -102,8 +102,8 @@ class PlannerTraining:
         self.settings, self.split, self._folder = settings, split, run_folder
         self._report = report or (lambda number, metrics: None)
         self.vlm = load_base(settings)
-        self.model = trained_model(self.vlm, settings)
         with quiet_libraries():
+            self.model = trained_model(self.vlm, settings)
             self._trainer = (
                 self._grpo(settings) if isinstance(settings, PlannerGrpoSettings) else self._sft()
             )
