@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from structrl_ros.errors import ParameterError
-from structrl_ros.errors import StaleDataError
 from structrl_ros.ports import StateBody
+from structrl_ros.sim.privileged_policy import needed_state
 from structrl_ros.sim.registry import make_body
 from structrl_ros.types import Float32
 from structrl_ros.types import Observation
@@ -59,11 +59,7 @@ class StateTwin:
         Raises:
             StaleDataError: If the observation has no simulator state.
         """
-        if observation.simulator is None:
-            raise StaleDataError(
-                'this policy needs the simulator state (topic privileged/state), got none'
-            )
-        vector = self.features(observation.simulator)
+        vector = self.features(needed_state(observation))
         if observation.committed is None or not len(observation.committed):
             return vector
         for action in observation.committed:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 
 from structrl_ros.errors import SimulationError
-from structrl_ros.errors import StaleDataError
 from structrl_ros.naming import match_handle
 from structrl_ros.sim.kinematic.body import KinematicBody
 from structrl_ros.sim.kinematic.scene import BASKET_RIM
@@ -18,11 +17,12 @@ from structrl_ros.sim.kinematic.scene import FOLLOWING
 from structrl_ros.sim.kinematic.scene import HALF_HEIGHT
 from structrl_ros.sim.kinematic.scene import TRANSLATION_M
 from structrl_ros.sim.kinematic.scene import Scene
+from structrl_ros.sim.privileged_policy import expert_spec
+from structrl_ros.sim.privileged_policy import needed_state
 from structrl_ros.types import Episode
 from structrl_ros.types import Float32
 from structrl_ros.types import Float64
 from structrl_ros.types import Observation
-from structrl_ros.types import PolicySpec
 from structrl_ros.types import Subtask
 
 #: Heights of the gripper above the table, metres: travelling, and letting go over the basket.
@@ -40,18 +40,12 @@ class KinematicExpert:
         """Make an expert without a scene.
 
         Args:
-            chunk_length: Rows of a chunk, 1 or more.
+            chunk_length: Rows of a chunk, 1 to 200.
+
+        Raises:
+            SimulationError: If the chunk length is outside its range.
         """
-        self.spec = PolicySpec(
-            name='expert',
-            action_space='ee_delta_pose',
-            action_dimension=7,
-            chunk_length=chunk_length,
-            roles=(),
-            max_age_s={},
-            privileged=True,
-            continues=True,
-        )
+        self.spec = expert_spec('expert', chunk_length)
         self._twin = KinematicBody()
 
     def reset(self, episode: Episode) -> None:
@@ -65,9 +59,7 @@ class KinematicExpert:
             StaleDataError: If the observation lacks the simulator's state.
             SimulationError: If there is no such skill, or the subtask names nothing in the scene.
         """
-        if observation.simulator is None:
-            raise StaleDataError('the expert got no simulator state; it is a privileged policy')
-        self._twin.set_simulator_state(observation.simulator.state)
+        self._twin.set_simulator_state(needed_state(observation).state)
         for row in () if observation.committed is None else observation.committed:
             self._twin.step(row)
         can = self._find(subtask)

@@ -17,13 +17,13 @@ from typing import Protocol
 
 import numpy as np
 
-from structrl_ros.errors import SimulationError
-from structrl_ros.errors import StaleDataError
 from structrl_ros.sim.libero.body import LiberoBody
+from structrl_ros.sim.privileged_policy import check_body
+from structrl_ros.sim.privileged_policy import expert_spec
+from structrl_ros.sim.privileged_policy import needed_state
 from structrl_ros.types import Episode
 from structrl_ros.types import Float32
 from structrl_ros.types import Observation
-from structrl_ros.types import PolicySpec
 from structrl_ros.types import SimulatorState
 from structrl_ros.types import Subtask
 
@@ -69,18 +69,7 @@ class LiberoExpert:
         Raises:
             SimulationError: If the chunk length is outside its range.
         """
-        if not 1 <= chunk_length <= 200:
-            raise SimulationError(f'chunk length {chunk_length}; allowed: 1 to 200')
-        self.spec = PolicySpec(
-            name='libero_expert',
-            action_space='ee_delta_pose',
-            action_dimension=7,
-            chunk_length=chunk_length,
-            roles=(),
-            max_age_s={},
-            privileged=True,
-            continues=True,
-        )
+        self.spec = expert_spec('libero_expert', chunk_length)
         self._make_skill = make_skill
         self._twin = LiberoBody()
         self._scene: tuple[str, int, int] | None = None
@@ -93,11 +82,7 @@ class LiberoExpert:
         Raises:
             SimulationError: If the body is not a LIBERO body, or the scene does not exist.
         """
-        if episode.body != self._twin.spec.name:
-            raise SimulationError(
-                f'the scripted expert cannot act on body {episode.body!r}; '
-                f'allowed: {self._twin.spec.name}'
-            )
+        check_body(episode, self._twin.spec.name)
         self._memories.clear()
         self._episode = episode.episode
         self._place(episode.task, episode.seed, episode.initial_state)
@@ -115,11 +100,7 @@ class LiberoExpert:
             StaleDataError: If the observation has no simulator state.
             SimulationError: If no skill fits the subtask.
         """
-        now = observation.simulator
-        if now is None:
-            raise StaleDataError(
-                'the scripted expert needs the simulator state (topic privileged/state), got none'
-            )
+        now = needed_state(observation)
         self._place(now.task, now.seed, now.initial_state)
         self._twin.set_simulator_state(now.state)
         memory = self._recall(now, subtask)

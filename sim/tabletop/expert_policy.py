@@ -12,8 +12,10 @@ from typing import Protocol
 import numpy as np
 
 from structrl_ros.errors import SimulationError
-from structrl_ros.errors import StaleDataError
 from structrl_ros.ports import StateBody
+from structrl_ros.sim.privileged_policy import check_body
+from structrl_ros.sim.privileged_policy import expert_spec
+from structrl_ros.sim.privileged_policy import needed_state
 from structrl_ros.sim.tabletop.body import TabletopBody
 from structrl_ros.sim.tabletop.experts.expert import NOTHING
 from structrl_ros.sim.tabletop.experts.expert import moves_for
@@ -24,7 +26,6 @@ from structrl_ros.subtasks.grounding import ground
 from structrl_ros.types import Episode
 from structrl_ros.types import Float32
 from structrl_ros.types import Observation
-from structrl_ros.types import PolicySpec
 from structrl_ros.types import Subtask
 
 
@@ -55,19 +56,10 @@ class TabletopExpert:
         Raises:
             SimulationError: If the chunk length is outside its range.
         """
-        if not 1 <= chunk_length <= 200:
-            raise SimulationError(f'chunk length {chunk_length}; allowed: 1 to 200')
         self._twin: ExpertBody = self._make_body()
-        self.spec = PolicySpec(
-            name=f'{self._twin.spec.name}_expert',
-            action_space='ee_delta_pose',
-            action_dimension=7,
-            chunk_length=chunk_length,
-            roles=(),
-            max_age_s={},
-            privileged=True,
-            continues=True,
-            control_rate_hz=self._twin.spec.control_rate_hz,
+        body = self._twin.spec
+        self.spec = expert_spec(
+            f'{body.name}_expert', chunk_length, control_rate_hz=body.control_rate_hz
         )
         self._scene: tuple[str, int, int] | None = None
 
@@ -77,11 +69,7 @@ class TabletopExpert:
         Raises:
             SimulationError: If the body is no tabletop, or the scene does not exist.
         """
-        if episode.body != self._twin.spec.name:
-            raise SimulationError(
-                f'the scripted expert cannot act on body {episode.body!r}; '
-                f'allowed: {self._twin.spec.name}'
-            )
+        check_body(episode, self._twin.spec.name)
         self._place(episode.task, episode.seed, episode.initial_state)
 
     def act(self, observation: Observation, subtask: Subtask, instruction: str) -> Float32:
@@ -97,11 +85,7 @@ class TabletopExpert:
             StaleDataError: If the observation has no simulator state.
             SimulationError: If the task has no predicate that the subtask makes true.
         """
-        now = observation.simulator
-        if now is None:
-            raise StaleDataError(
-                'the scripted expert needs the simulator state (topic privileged/state), got none'
-            )
+        now = needed_state(observation)
         self._place(now.task, now.seed, now.initial_state)
         self._twin.set_simulator_state(now.state)
         wanted = self._find(subtask)

@@ -181,21 +181,15 @@ def asked_backend(
     parameters: PlannerParameters, backends: Backends, *, pictures: bool
 ) -> AskedBackend:
     """Return what of a backend can be asked: rules choose nothing, predicates see no picture."""
-    from structrl_ros.models.vlm.chat_client import ChatSettings
     from structrl_ros.models.vlm.choosers import LocalChooser
     from structrl_ros.models.vlm.choosers import OpenAIChooser
+    from structrl_ros.nodes.planner_backends import chat_settings
     from structrl_ros.training.leap_evaluation import AskedBackend
     from structrl_ros.training.leap_evaluation import Chooser
 
     chooser: Chooser | None = None
     if parameters.planner == 'openai':
-        settings = ChatSettings(
-            base_url=parameters.openai_base_url,
-            model=parameters.openai_model,
-            key_variable=parameters.openai_key_variable,
-            timeout_s=parameters.openai_timeout_s,
-            retries=parameters.openai_retries,
-        )
+        settings = chat_settings(parameters, parameters.openai_timeout_s)
         chooser = OpenAIChooser(settings, parameters.roles, image_format=parameters.image_format)
     elif parameters.planner == 'local':
         vlm = getattr(backends.planner, 'vlm')  # noqa: B009 - a port has none

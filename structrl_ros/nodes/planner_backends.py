@@ -52,11 +52,11 @@ def make_backends(parameters: PlannerParameters) -> Backends:
 
         roles, image_format = parameters.roles, parameters.image_format
         if parameters.planner == 'openai':
-            chat = _chat_settings(parameters, parameters.openai_timeout_s)
+            chat = chat_settings(parameters, parameters.openai_timeout_s)
             planner = talker = OpenAIPlanner(chat, roles, parameters.plan_prompt, image_format)
             closing.append(talker.close)
         if parameters.monitor == 'openai':
-            chat = _chat_settings(parameters, parameters.openai_verify_timeout_s)
+            chat = chat_settings(parameters, parameters.openai_verify_timeout_s)
             prompt, least = parameters.verify_prompt, parameters.verify_threshold
             monitor = viewer = OpenAIMonitor(chat, roles, prompt, image_format, least)
             closing.append(viewer.close)
@@ -103,7 +103,8 @@ def session_settings(p: PlannerParameters) -> SessionSettings:
     )
 
 
-def _chat_settings(p: PlannerParameters, timeout_s: float) -> ChatSettings:
+def chat_settings(p: PlannerParameters, timeout_s: float) -> ChatSettings:
+    """Return how an OpenAI-compatible server is asked, a try of at most so many seconds."""
     return ChatSettings(
         base_url=p.openai_base_url,
         model=p.openai_model,

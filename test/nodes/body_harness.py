@@ -138,7 +138,7 @@ class Client:
     def last(self, kind):
         return self.all(kind)[-1]
 
-    def wait(self, true, what, limit=20.0):
+    def wait(self, true, what, limit=60.0):
         """Wait until `true()` holds and return it."""
         end = time.monotonic() + limit
         while not (value := true()):
