@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from collections.abc import Sequence
 from contextlib import contextmanager
 
+from structrl_ros.plan.body_time import BodyTime
 from structrl_ros.plan.commands import AskMonitor
 from structrl_ros.plan.commands import AskPlanner
 from structrl_ros.plan.commands import Command
@@ -25,7 +26,6 @@ from structrl_ros.plan.commands import PublishPlan
 from structrl_ros.plan.commands import PublishVerdict
 from structrl_ros.plan.commands import State
 from structrl_ros.plan.executive import Executive
-from structrl_ros.plan.latest import BACK_NS
 from structrl_ros.plan.latest import LatestObservation
 from structrl_ros.plan.look import Look
 from structrl_ros.plan.monitor_clock import MonitorClock
@@ -67,16 +67,16 @@ class TaskSession:
         self.executive = executive
         self.ticks = MonitorClock(settings.period_ns)
         self._planner, self._monitor = planner, monitor
-        self._outputs, self._settings, self._clock = outputs, settings, clock
+        self._outputs, self._settings = outputs, settings
         self._wall, self._spawn = wall, spawn
         self._lock = threading.RLock()
         self._latest = LatestObservation()
+        self._time = BodyTime(clock, self._latest, settings, wall)
         self._episode: Episode | None = None
         self._task = 0
         self._chunk: ChunkDone | None = None
         self._looks = False
         self._ticked_ns = 0
-        self._news, self._news_s = (0, 0), wall()
         self._end: tuple[Episode, float] | None = None
 
     @property
@@ -166,23 +166,17 @@ class TaskSession:
             elif self.executive.current is None:
                 self._do(self.executive.tick(self._latest.snapshot(), self._now(), may_ask=False))
             self._end_late()
-            still_s = self._wall() - self._news_s
             limit_s = self._settings.stall_limit_s
-            if self.executive.state is State.EXECUTING and still_s > limit_s:
+            if self.executive.state is State.EXECUTING and self._time.still_s > limit_s:
                 self.abort(f'the body stands still: no news and no clock for {limit_s:g} s')
 
     def _now(self) -> int:
-        """Return the time of the newest observation, or the clock's if that is far from it."""
-        now, stamp = self._clock.now_ns(), self._latest.stamp_ns
-        is_wild = 0 < now < stamp - BACK_NS and not self._settings.lockstep
-        return now if is_wild or now - stamp >= 2 * self._settings.period_ns else stamp
+        return self._time.now_ns()
 
     def _note_news(self) -> None:
         """Restart the wall clock's guard if the body's time has moved, or a call runs."""
-        news = (self._clock.now_ns(), self._latest.stamp_ns)
         is_busy = self.ticks.is_busy or self._looks
-        if news != self._news or is_busy or self.executive.current is None:
-            self._news, self._news_s = news, self._wall()
+        self._time.note_news(is_excused=is_busy or self.executive.current is None)
 
     def _tick(self) -> None:
         """Real time: ask the monitor if a tick is due; time limits are looked at in any case."""
