@@ -26,7 +26,9 @@ def info(folder: BagFolder) -> None:
     from structrl_ros.recording.bag_reader import BagReader
 
     reader = BagReader(folder)
-    table = Table('topic', 'type')
+    table = Table()
+    for title in ('topic', 'type'):
+        table.add_column(title, overflow='fold')
     table.add_column('messages', justify='right')
     table.add_column('missing', justify='right')
     for topic, summary in sorted(reader.topics.items()):

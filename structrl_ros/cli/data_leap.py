@@ -64,7 +64,7 @@ def leap(
     stopped goes on; every file is there whole or not at all.
 
     Examples: [bold]structrl data leap sets/leap --tabletop 12 --libero 3 --workers 2[/],
-    [bold]structrl data leap sets/mine --bag runs/latest/bag[/]
+    [bold]structrl data leap sets/mine --bag runs/TIME/bag[/]
     """
     with export_libraries():
         from structrl_ros.training.leap_episode import PICTURE_FORMATS

@@ -230,7 +230,7 @@ def score(
 ) -> None:
     """Score recorded rollouts, plans or progress without ROS (docs: scoring).
 
-    Example: [bold]structrl score structured_reward runs/latest/trace.json[/]
+    Example: [bold]structrl score structured_reward runs/TIME/trace.json[/]
     """
     from structrl_ros.cli.score import score_command
 

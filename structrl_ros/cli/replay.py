@@ -55,7 +55,7 @@ def check_replay(path: Path, console: Console) -> int:
     table = Table('computed again')
     table.add_column('compared', justify='right')
     table.add_column('not computable', justify='right')
-    table.add_column('first difference')
+    table.add_column('first difference', overflow='fold')
     for result in results:
         table.add_row(*_row(result))
     console.print(table)

@@ -63,7 +63,7 @@ def _returns(entries: Sequence[EpisodeReturn]) -> Table:
     table = Table('episode')
     for column in ('recorded return', 'computed return', 'difference'):
         table.add_column(column, justify='right')
-    table.add_column('payments')
+    table.add_column('payments', overflow='fold')
     for entry in entries:
         paid = ', '.join(f'{name} {value:.3f}' for name, value in entry.payments)
         figures = (entry.recorded, entry.computed, entry.computed - entry.recorded)

@@ -95,7 +95,8 @@ class Timeline:
             return ''
         self._safety = state
         colour = 'green' if safety.state is SafetyState.OK else 'yellow'
-        return f'[{colour}]safety[/]  {safety.state.name.lower()} {escape(safety.reason)}'
+        words = f'{safety.state.name.lower()} {escape(safety.reason)}'.rstrip()
+        return f'[{colour}]safety[/]  {words}'
 
     @staticmethod
     def _episode(episode: Episode) -> str:
