@@ -35,7 +35,7 @@ def is_room(path: Path) -> bool:
 ROOMS = ('structrl_ros', 'models', 'sim', 'launch')
 MODULE_LINES, MEDIAN_LINES, FUNCTION_LINES = 300, 125, 60
 #: Modules `*_node.py`: the longest, and how many are longer than the 150 lines that they aim at.
-NODE_LINES, LONG_NODES = 274, 11
+NODE_LINES, LONG_NODES = 274, 10
 
 
 def package_element(tag: str, folder: str = '.') -> ElementTree.Element:

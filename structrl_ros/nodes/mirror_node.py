@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-import numpy as np
 from rclpy.node import Node
 
-from structrl_ros.errors import MessageError
 from structrl_ros.nodes.body_camera import BodyCamera
 from structrl_ros.nodes.body_publisher import BodyPublisher
 from structrl_ros.nodes.hearing import hear
@@ -30,7 +29,7 @@ from structrl_ros.types import SimulatorState
 from structrl_ros.wire import topics
 from structrl_ros.wire.body_codecs import episode_from_message
 from structrl_ros.wire.chunk_codecs import chunk_done_from_message
-from structrl_ros.wire.stamps import stamp_from_header
+from structrl_ros.wire.proprioception_codecs import joints_from_message
 
 #: What the arm itself publishes.
 OF_THE_ARM = (
@@ -63,8 +62,9 @@ class MirrorNode(Node):
         self._episode = self._chunk = self._step = self._greeted = 0
         self._truth = (False,) * len(self._info.predicate_names)
         self._success = False
+        joints_of_the_arm = partial(joints_from_message, count=JOINTS + FINGERS)
         hear(self, topics.EPISODE, episode_from_message, self._on_episode)
-        hear(self, topics.JOINT_STATES, _joints_from_message, self._on_joints)
+        hear(self, topics.JOINT_STATES, joints_of_the_arm, self._on_joints)
         hear(self, topics.CHUNK_DONE, chunk_done_from_message, self._on_done)
 
     def close(self) -> None:
@@ -134,17 +134,6 @@ class MirrorNode(Node):
             initial_state=p.initial_state,
             state=self._mirror.simulator_state(),
         )
-
-
-def _joints_from_message(message: Any) -> tuple[int, Float64, Float64]:
-    """Return stamp, positions and velocities of the arm's joints and fingers."""
-    position, velocity = (np.array(v, np.float64) for v in (message.position, message.velocity))
-    sizes = {len(position), len(velocity)}
-    if sizes != {JOINTS + FINGERS} or not np.isfinite([*position, *velocity]).all():
-        raise MessageError(
-            f'JointState of {sorted(sizes)} numbers; allowed: {JOINTS + FINGERS} finite ones'
-        )
-    return stamp_from_header(message.header), position, velocity
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

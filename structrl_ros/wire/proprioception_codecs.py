@@ -86,6 +86,17 @@ def proprioception_from_messages(
     )
 
 
+def joints_from_message(message: JointState, count: int) -> tuple[int, Float64, Float64]:
+    """Return stamp, positions and velocities of so many joints, fingers included, (count,) each.
+
+    Raises:
+        MessageError: If there are more or fewer, or a number is not finite.
+    """
+    position = _vector('JointState', 'position', message.position, count)
+    velocity = _vector('JointState', 'velocity', message.velocity, count)
+    return stamp_from_header(message.header), position, velocity
+
+
 def pose_from_stamped(message: PoseStamped) -> Float64:
     """Return position (m) and quaternion xyzw of a pose, (7,).
 

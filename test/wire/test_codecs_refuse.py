@@ -244,6 +244,20 @@ def test_a_lone_joint_state_without_fingers_is_refused() -> None:
         proprioception_codecs.proprioception_from_messages(message, PoseStamped())
 
 
+@pytest.mark.parametrize(
+    ('velocity', 'line'),
+    [
+        ([0.0] * 8, 'JointState.velocity has shape (8,); allowed: (9,)'),
+        ([0.0] * 8 + [np.nan], 'JointState.velocity[8] is nan; allowed: finite numbers'),
+    ],
+)
+def test_joints_are_as_many_as_the_robot_has_and_finite(velocity: list[float], line: str) -> None:
+    message = JointState(position=[0.1] * 9, velocity=velocity)
+    with pytest.raises(MessageError) as error:
+        proprioception_codecs.joints_from_message(message, 9)
+    assert str(error.value) == line
+
+
 def test_the_stamp_of_proprioception_is_the_oldest_of_its_messages() -> None:
     sent = proprioception_codecs.proprioception_to_messages(STATE)
     sent.joint_states.header.stamp.sec = 5
