@@ -27,6 +27,7 @@ PURPOSES = {
     'console': 'the console, optional',
     'learning': 'training, optional',
     'learning-no-deps': 'training, optional',
+    'planner': 'training, optional',
     'dev': 'development',
     'docs': 'site of the docs',
 }
