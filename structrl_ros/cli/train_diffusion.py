@@ -10,6 +10,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from structrl_ros.cli.run_options import Out
+from structrl_ros.cli.run_options import Resume
+from structrl_ros.cli.run_options import Seed
 from structrl_ros.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -27,9 +30,7 @@ def train_diffusion(
             'as batch:=32.',
         ),
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help='Where the run is kept; default runs/<time>.')
-    ] = None,
+    out: Out = None,
     role: Annotated[
         list[str] | None,
         typer.Option(help='Camera of a data set; repeat it. Default: head and left_wrist.'),
@@ -43,10 +44,8 @@ def train_diffusion(
     start: Annotated[
         Path | None, typer.Option(help='Checkpoint to begin with, as in a round of DAgger.')
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help='Seed of everything drawn.')] = None,
-    resume: Annotated[
-        bool, typer.Option('--resume', help='Go on with the run in --out, to the same numbers.')
-    ] = False,
+    seed: Seed = None,
+    resume: Resume = False,
 ) -> None:
     """Train a diffusion policy: pictures, the arm's own state and a sentence in, chunks out.
 

@@ -16,6 +16,9 @@ from structrl_ros.cli.grm_runs import begin_run
 from structrl_ros.cli.grm_runs import go_on
 from structrl_ros.cli.grm_runs import read_settings
 from structrl_ros.cli.grm_runs import read_words
+from structrl_ros.cli.run_options import Out
+from structrl_ros.cli.run_options import Resume
+from structrl_ros.cli.run_options import Seed
 
 if TYPE_CHECKING:
     from structrl_ros.training.grm_data import GrmData
@@ -32,18 +35,14 @@ def train_grm(
             help='Sets of structrl data counterfactual; settings, as batch:=32.',
         ),
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help='Where the run is kept; default runs/<time>.')
-    ] = None,
+    out: Out = None,
     control: Annotated[str, typer.Option(help='E0, E1, E2, E3 or E4, the curriculum.')] = '',
     layout: Annotated[str, typer.Option(help='panel or static (Eq. 3).')] = '',
     ood: Annotated[
         bool, typer.Option('--ood/--no-ood', help='Whether to train on edited endpoints.')
     ] = True,
-    seed: Annotated[int | None, typer.Option(min=0, help='Seed of everything drawn.')] = None,
-    resume: Annotated[
-        bool, typer.Option('--resume', help='Go on with the run in --out, to the same numbers.')
-    ] = False,
+    seed: Seed = None,
+    resume: Resume = False,
 ) -> None:
     """Train the small GRM of Robo-Dopamine 2.0 on signed hops (Eq. 9 to 11).
 

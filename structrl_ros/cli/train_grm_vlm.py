@@ -15,6 +15,10 @@ from structrl_ros.cli.grm_runs import begin_run
 from structrl_ros.cli.grm_runs import go_on
 from structrl_ros.cli.grm_runs import read_settings
 from structrl_ros.cli.grm_runs import read_words
+from structrl_ros.cli.run_options import Base
+from structrl_ros.cli.run_options import Out
+from structrl_ros.cli.run_options import Resume
+from structrl_ros.cli.run_options import Seed
 
 if TYPE_CHECKING:
     from structrl_ros.training.grm_vlm_settings import VlmGrmSettings
@@ -29,19 +33,13 @@ def train_grm_vlm(
             help='Sets of counterfactuals; settings, as batch:=32.',
         ),
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help='Where the run is kept; default runs/<time>.')
-    ] = None,
-    base: Annotated[
-        str, typer.Option(help='Folder of a vision-language model, or its id on the hub.')
-    ] = '',
+    out: Out = None,
+    base: Base = '',
     answer: Annotated[
         str, typer.Option(help='regression (a head) or text (<score>+NN%</score>).')
     ] = '',
-    seed: Annotated[int | None, typer.Option(min=0, help='Seed of everything drawn.')] = None,
-    resume: Annotated[
-        bool, typer.Option('--resume', help='Go on with the run in --out, to the same numbers.')
-    ] = False,
+    seed: Seed = None,
+    resume: Resume = False,
 ) -> None:
     """Train the GRM of Robo-Dopamine 2.0 as adapters of a vision-language model (LoRA).
 

@@ -13,6 +13,10 @@ from rich.console import Console
 
 from structrl_ros.cli.export import export_libraries
 from structrl_ros.cli.grm_runs import read_words
+from structrl_ros.cli.run_options import Base
+from structrl_ros.cli.run_options import Out
+from structrl_ros.cli.run_options import Resume
+from structrl_ros.cli.run_options import Seed
 from structrl_ros.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -38,19 +42,13 @@ def train_planner(
             metavar='SET [KEY:=VALUE]...', help='A set of structrl data leap; settings, rows:=8.'
         ),
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help='Where the run is kept; default runs/<time>.')
-    ] = None,
-    base: Annotated[
-        str, typer.Option(help='Folder of a vision-language model, or its id on the hub.')
-    ] = '',
+    out: Out = None,
+    base: Base = '',
     stage: Annotated[
         str, typer.Option(help='grpo, or sft: imitate the true plans first. Default: grpo.')
     ] = '',
-    seed: Annotated[int | None, typer.Option(min=0, help='Seed of everything drawn.')] = None,
-    resume: Annotated[
-        bool, typer.Option('--resume', help='Go on with the run in --out, to the same numbers.')
-    ] = False,
+    seed: Seed = None,
+    resume: Resume = False,
 ) -> None:
     """Fine-tune a planner with LoRA by GRPO on the verifiable reward (REVER, Section III-B).
 
