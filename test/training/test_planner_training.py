@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from leap_episodes import skill_episode
 from leap_episodes import three_scenes
 from typer.testing import CliRunner
 
@@ -112,38 +111,3 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_numbers_and_weights(made, tm
     one, other = weights(whole), weights(cut)
     assert one.keys() == other.keys()
     assert all(np.array_equal(one[name], other[name]) for name in one)
-
-
-def kitchen():
-    """Return demonstrations of nine scenes: two things that go into one place."""
-    things = ('apple', 'lemon', 'cheese', 'chicken', 'cup', 'red block')
-    found = []
-    for number, place in enumerate(['bowl', 'basket', 'lunch box'] * 3):
-        one, other = things[number % 6], things[(number + 1 + number // 6) % 6]
-        phrases = [f'grasp {one}', f'place {one} in {place}']
-        phrases += [f'grasp {other}', f'place {other} in {place}']
-        found.append(
-            skill_episode(
-                f'task{number}',
-                phrases=tuple(phrases),
-                objects=(one, other, place),
-                instruction=f'put the {one} and the {other} in the {place}',
-            )
-        )
-    return found
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1200)
-def test_practice_raises_the_reward_beyond_imitation_of_half_of_the_tasks(tmp_path):
-    from structrl_ros.training.planner_bench import BenchPlan
-    from structrl_ros.training.planner_bench import run_seed
-
-    rows = list(make_rows(kitchen(), 'train', RowSettings(plans=20)))
-    write_split(tmp_path / 'leap', 'train', rows)
-    plan = BenchPlan()
-    short = BenchPlan(grpo={**plan.grpo, 'updates': 40})
-    result = run_seed(tmp_path / 'seed', tmp_path / 'leap', 1000, short)
-    before, after = result['curve'][0], result['curve'][-1]
-    assert after['sampled/reward'] > before['sampled/reward'] + 0.03
-    assert sum(result['practice'][-10:]) > sum(result['practice'][:10]) + 0.5
