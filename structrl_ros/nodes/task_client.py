@@ -18,6 +18,7 @@ from structrl_msgs.action import ExecuteTask
 
 from structrl_ros.errors import StaleDataError
 from structrl_ros.errors import StructRLError
+from structrl_ros.nodes.abandoned_plan import REASON as ABANDONED
 from structrl_ros.nodes.contexts import open_context
 from structrl_ros.nodes.hearing import hear
 from structrl_ros.nodes.publishers import publisher_names
@@ -60,6 +61,8 @@ _LEDGER = frozenset(
 )
 #: Wall seconds for a planner to acknowledge a cancellation.
 _CANCEL_SECONDS = 0.8
+#: Wall seconds without a planner after which a task of it is lost.
+PLANNER_GONE_S = 5.0
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,7 @@ class TaskClient:
         self._listener = listener
         self._watch = watch or (lambda: None)
         self._episode: Episode | None = None
+        self._lost, self._has_plan, self._ready_s = '', False, 0.0
         self._context = open_context()
         self._node = rclpy.create_node(
             'task_client', namespace=namespace or None, context=self._context
@@ -193,6 +197,7 @@ class TaskClient:
         Raises:
             StructRLError: If the planner refuses the goal.
         """
+        self._lost, self._has_plan, self._ready_s = '', False, time.monotonic()
         sent = self._action.send_goal_async(task_to_goal(instruction, time_limit))
         self._spin_until(sent.done, 30.0, 'the planner does not answer to the goal')
         handle = sent.result()
@@ -206,12 +211,14 @@ class TaskClient:
             raise StructRLError('the planner refused the goal: it carries out another one')
         ended = handle.get_result_async()
         try:
-            self._spin_until(ended.done, None, '')
+            self._spin_until(lambda: ended.done() or self._is_lost(), None, '')
         except KeyboardInterrupt:
             handle.cancel_goal_async()
             self._spin_for(_CANCEL_SECONDS, ended.done)
             if not ended.done():
                 return Outcome(False, 'cancelled; the planner did not confirm it', 0.0, 0)
+        if not ended.done():
+            return Outcome(False, self._lost, 0.0, 0)
         self._spin_for(0.3)
         return _outcome(ended.result())
 
@@ -219,9 +226,26 @@ class TaskClient:
         def heard(event: Event) -> None:
             if isinstance(event, Episode):
                 self._episode = event
+            if isinstance(event, Plan):
+                self._see_plan(event)
             self._listener(event)
 
         hear(self._node, topic, decode, heard, recorder_qos(topic))
+
+    def _see_plan(self, plan: Plan) -> None:
+        """Note that the planner of this goal was killed: its successor says so."""
+        if plan.reasoning != ABANDONED:
+            self._has_plan = True
+        elif self._has_plan:
+            self._lost = 'the planner was killed; the one that began anew does not know this task'
+
+    def _is_lost(self) -> bool:
+        """Whether the planner of this goal will never answer."""
+        if self._action.server_is_ready():
+            self._ready_s = time.monotonic()
+        elif time.monotonic() - self._ready_s > PLANNER_GONE_S:
+            self._lost = 'the planner is gone'
+        return bool(self._lost)
 
     def _spin_until(
         self, happened: Callable[[], bool], limit_s: float | None, complaint: str
