@@ -22,6 +22,8 @@ from structrl_ros.nodes.policies import shipped_checkpoint
 from structrl_ros.params.policy import PolicyParameters
 from structrl_ros.sim.registry import default_task
 from structrl_ros.sim.registry import make_body
+from structrl_ros.types import Observation
+from structrl_ros.types import Proprioception
 from structrl_ros.types import Subtask
 
 pytestmark = pytest.mark.torch
@@ -135,3 +137,24 @@ def test_what_can_never_work_is_refused_at_once(options, error, text):
 def test_body_without_a_shipped_policy_is_told_which_have_one():
     with pytest.raises(CheckpointError, match="shipped for body 'kinematic'; shipped for: "):
         shipped_checkpoint('kinematic')
+
+
+def test_the_shipped_diffusion_policy_acts_on_pictures_it_was_trained_for():
+    folder = shipped_checkpoint('libero', 'diffusion')
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 15e6
+    policy = LearnedPolicy(folder, 'libero')
+    assert policy.spec.roles == ('head', 'left_wrist')
+    assert not policy.spec.privileged
+    assert policy.spec.measured[0].episodes >= 30
+    arm = Proprioception(
+        *(0, (), np.zeros(0), np.zeros(0)),
+        ee_pose=np.array([0.46, 0.0, 0.28, 1.0, 0.0, 0.0, 0.0]),
+        gripper=np.array([0.04, 0.04]),
+    )
+    picture = np.full((192, 192, 3), 90, dtype=np.uint8)
+    seen = Observation(0, 1, arm, {'head': picture, 'left_wrist': picture})
+    rows = policy.act(seen, Subtask('0', 'grasp alphabet soup', 'grasp', (), 0), '')
+    assert rows.shape == (8, 7)
+    assert np.abs(rows).max() <= 1.0
+    assert rows[0, 6] < 0  # the fingers are open before a grasp
+    policy.close()
