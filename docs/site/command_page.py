@@ -28,7 +28,7 @@ def describe_commands() -> str:
     commands = re.sub(r'^\* `--help`.*\n', '', '## ' + commands, flags=re.MULTILINE)
     commands = re.sub(r'\*\*Options\*\*:\n\n(?!\*)', '', commands)
     # What is bold in help is to be typed.
-    commands = re.sub(r'\[bold\](.*?)\[/\]', r'`\1`', commands)
+    commands = re.sub(r'\[bold\](.*?)\[/\]', r'`\1`', commands, flags=re.DOTALL)
     return '\n'.join(_without_tags(line) for line in commands.splitlines())
 
 
