@@ -79,7 +79,8 @@ def graph_words() -> str:
     """Return which graph this process sees, for whoever looks for another one."""
     number = os.environ.get('ROS_DOMAIN_ID') or '0'
     reach = os.environ.get('ROS_AUTOMATIC_DISCOVERY_RANGE') or 'SUBNET'
-    return f'this is ROS_DOMAIN_ID {number}, discovery {reach}; a graph of the same: structrl up deploy'
+    here = f'this is ROS_DOMAIN_ID {number}, discovery {reach}'
+    return f'{here}; a graph of the same: structrl up deploy'
 
 
 class TaskClient:
