@@ -162,7 +162,7 @@ def demo(
     are_light_enough = is_made_for_them and planner == 'rules' and 'progress' not in given
     pictures = {'picture_detail': 'light'} if are_light_enough else {}
     if policy == 'diffusion':
-        pictures['image_size'] = '192'  # twice what it sees: the mean of four pixels each
+        pictures['image_size'] = '96'  # what it was trained on; of larger ones it does less
     arguments = {
         **pictures,
         **given,
