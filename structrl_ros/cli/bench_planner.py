@@ -86,7 +86,7 @@ def results_table(seeds: Sequence[Mapping[str, Any]]) -> Table:
     changes = []
     for seed in seeds:
         before, after = seed['curve'][0], seed['curve'][-1]
-        cells = [f'{before[name]:.3f} > {after[name]:.3f}' for name, _ in _SHOWN]
+        cells = [f'{before[name]:.3f} to {after[name]:.3f}' for name, _ in _SHOWN]
         table.add_row(str(seed['seed']), *cells, f'{sum(seed["cpu_s"].values()):.0f}')
         changes.append([after[name] - before[name] for name, _ in _SHOWN])
     means = [sum(column) / len(column) for column in zip(*changes, strict=True)]
