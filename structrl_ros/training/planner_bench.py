@@ -80,12 +80,13 @@ class BenchPlan:
             'part': 'all',
             'rows': 64,
             'accumulation': 1,
-            'updates': 60,
+            'updates': 120,
             'warmup': 3,
-            'learning_rate': 1e-3,
+            'learning_rate': 3e-3,
+            'temperature': 0.7,
             'lora_rank': 32,
             'lora_alpha': 32.0,
-            'evaluate_every': 15,
+            'evaluate_every': 20,
         }
     )
 
