@@ -128,8 +128,13 @@ class PlannerNode(LifecycleNode):
         self._owned = []
         return super().on_cleanup(state)
 
+    def end_task(self) -> None:
+        """End the task and take no more goals."""
+        if self._server is not None:
+            self._server.end()
+
     def close(self) -> None:
-        """End the task and take no more goals; a second call does nothing."""
+        """End the task and its server; a second call does nothing."""
         if self._server is not None:
             self._server.close()
             self._server = None
@@ -168,11 +173,12 @@ class PlannerNode(LifecycleNode):
 
 def _close(node: PlannerNode, executor: Executor) -> None:
     """End a running task, with a plan to hold, while the node still answers."""
-    closing = threading.Thread(target=node.close)
-    closing.start()
+    ending = threading.Thread(target=node.end_task)
+    ending.start()
     last_s = time.monotonic() + 1.5
-    while closing.is_alive() and time.monotonic() < last_s:
+    while ending.is_alive() and time.monotonic() < last_s:
         executor.spin_once(timeout_sec=0.02)
+    node.close()  # nothing spins now: a server that goes away under an executor ends the process
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -65,13 +65,17 @@ class TaskServer:
         self._outcome = (success, reason)
         self._end.set()
 
-    def close(self) -> None:
-        """End the task and the server."""
+    def end(self) -> None:
+        """End the task and take no other one; its owner hears of it from a node that spins."""
         self._is_closing = True
         self._session.abort('planner_node stops')
         end = time.monotonic() + _LAST_REWARD_S
         while self._is_taken and time.monotonic() < end:
             time.sleep(0.01)
+
+    def close(self) -> None:
+        """End the task and the server."""
+        self.end()
         self._server.destroy()
 
     def _judge_goal(self, goal: Any) -> GoalResponse:

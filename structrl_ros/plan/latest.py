@@ -47,6 +47,10 @@ class LatestObservation:
         if stamp_ns > self._stamp_ns or self._stamp_ns - stamp_ns > BACK_NS:
             self._stamp_ns = stamp_ns
 
+    def take_word(self, stamp_ns: int) -> None:
+        """Note what was said of this time: it may be long past, without time having gone back."""
+        self._stamp_ns = max(self._stamp_ns, stamp_ns)
+
     def take_image(self, role: str, stamp_ns: int, image: UInt8) -> None:
         """Keep an image unless a newer one of the role is here."""
         newest_ns = self._image_stamps.get(role, 0)
@@ -56,16 +60,19 @@ class LatestObservation:
             self.take_stamp(stamp_ns)
 
     def take_predicates(self, predicates: Predicates) -> None:
-        """Keep the body's truth; that of another episode is dropped."""
+        """Keep the body's truth; that of another episode is dropped.
+
+        A body says its first truth again, with its stamp, to whoever comes later.
+        """
         if predicates.episode == self._episode:
             self._predicates = predicates
-            self.take_stamp(predicates.stamp_ns)
+            self.take_word(predicates.stamp_ns)
 
     def take_progress(self, progress: Progress) -> None:
         """Keep what the reward model says, for a monitor; that of another episode is dropped."""
         if progress.episode == self._episode:
             self._progress = progress
-            self.take_stamp(progress.stamp_ns)
+            self.take_word(progress.stamp_ns)
 
     def has_images(self, roles: tuple[str, ...], since_ns: int = 0) -> bool:
         """Tell whether an image of each role is here, stamped `since_ns` or later."""

@@ -143,7 +143,7 @@ class TaskSession:
             if is_other:
                 self._latest.clear(episode.episode)
                 self._chunk = None
-            self._latest.take_stamp(episode.stamp_ns)
+            self._latest.take_word(episode.stamp_ns)
             if is_other and before is not None:
                 self._end_episode(False, f'the body was reset, episode {episode.episode} began')
             elif episode.ended and self.executive.state.is_running:

@@ -190,6 +190,17 @@ def test_a_body_whose_time_goes_back_ends_the_task_and_the_next_one_sees_new_pic
     assert {value for _, value in eye.saw[before:]} == {7}
 
 
+def test_the_first_truth_of_an_episode_said_again_ends_no_task():
+    """A body says it again, with its stamp, to whoever comes later: a policy that was killed."""
+    cell = Cell(Eye()).start().run(30)
+    start_ns = cell.now - 30 * TICK
+    first = Predicates(start_ns, 1, 0, 0, ('in(soup, basket)',), (False,), False)
+    cell.session.update(lambda latest: latest.take_predicates(first))
+    cell.run(2)
+    assert not cell.ends
+    assert cell.verdicts[-1].stamp_ns > start_ns + 5 * SECOND
+
+
 def test_pictures_of_a_grm_count_again_after_one_that_was_ahead():
     frames = FrameQueue(('head',), lockstep=False, period_ns=0, max_age_s=1.0, wait_s=1.0)
     frames.begin(NOW)

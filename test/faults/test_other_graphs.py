@@ -89,13 +89,14 @@ def test_a_task_whose_planner_was_killed_and_began_anew_ends_with_a_reason(monke
     node = rclpy.create_node('planner_node', context=context)
     kind, qos = message_type(topics.PLAN), publisher_qos(topics.PLAN)
     plans = node.create_publisher(kind, topics.PLAN, qos)
-    over, begun = threading.Event(), threading.Event()
+    over, begun, gone = threading.Event(), threading.Event(), threading.Event()
 
     def carry_out(handle):
         plans.publish(plan_to_message(Plan(SECOND, 1, 'go', (GRASP,))))
         begun.set()
         over.wait(60.0)
         handle.abort()
+        gone.set()
         return ExecuteTask.Result()
 
     ActionServer(node, ExecuteTask, topics.EXECUTE_TASK, carry_out)
@@ -122,6 +123,7 @@ def test_a_task_whose_planner_was_killed_and_began_anew_ends_with_a_reason(monke
         assert outcome.reason.startswith('the planner was killed; the one that began anew ')
     finally:
         over.set()
+        gone.wait(60.0 if begun.is_set() else 0.0)
         executor.shutdown(60.0)
         context.try_shutdown()
         thread.join(60.0)

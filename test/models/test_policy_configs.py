@@ -87,7 +87,10 @@ def test_statistics_of_bad_features_are_refused(features, words):
 @pytest.mark.parametrize(
     ('change', 'words'),
     [
-        ({'architecture': 'flwo'}, "unknown policy architecture 'flwo'; known: flow, gaussian"),
+        (
+            {'architecture': 'flwo'},
+            "unknown policy architecture 'flwo'; known: diffusion, flow, gaussian, image_flow, ",
+        ),
         ({'hiden': 3}, "unexpected keyword argument 'hiden'"),
         ({'chunk_length': 0}, 'chunk_length is 0'),
         ({'exploration': {'sigmma': 1}}, "unexpected keyword argument 'sigmma'"),
