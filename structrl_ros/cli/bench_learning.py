@@ -23,11 +23,11 @@ from rich.progress import TimeElapsedColumn
 from rich.progress import TimeRemainingColumn
 from rich.table import Table
 
+from structrl_ros.threads import ONE_THREAD
+
 if TYPE_CHECKING:
     from structrl_ros.training.experiments.plan import Experiment
 
-#: One thread a library, in this process and in those that it starts.
-_THREADS = ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS')
 _COLOURS = {'shown': 'green', 'not shown': 'red', 'reported': 'cyan', 'not judged': 'yellow'}
 
 
@@ -145,8 +145,7 @@ def run_experiments(
         request: Where, and by how many processes.
         console: Shows how far it is, and the tables.
     """
-    for name in _THREADS:
-        os.environ[name] = '1'
+    os.environ.update(ONE_THREAD)
     from structrl_ros.training.experiments.document import results_document
     from structrl_ros.training.experiments.document import write_document
     from structrl_ros.training.experiments.markdown import write_tables

@@ -16,6 +16,7 @@ from structrl_ros.drivers.fci_link import receive
 from structrl_ros.drivers.fci_link import send
 from structrl_ros.drivers.fci_settings import FciSettings
 from structrl_ros.errors import ArmError
+from structrl_ros.threads import ONE_THREAD
 
 #: Seconds that an arm may take to come to rest when its process is ended.
 END_S = 5.0
@@ -42,12 +43,11 @@ class FciChild:
         """
         self._link, theirs = open_link()
         command = [sys.executable, '-m', f'structrl_ros.drivers.{module}', str(theirs.fileno())]
-        one_thread = dict.fromkeys(('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS'), '1')
         self._process = subprocess.Popen(
             command,
             pass_fds=(theirs.fileno(),),
             stdin=subprocess.DEVNULL,
-            env={**os.environ, **one_thread},
+            env={**os.environ, **ONE_THREAD},
             start_new_session=True,  # a Ctrl-C at the terminal is for the node to handle
         )
         theirs.close()

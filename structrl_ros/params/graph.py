@@ -25,6 +25,7 @@ from structrl_ros.params.graph_document import read_yaml
 from structrl_ros.params.graph_document import substituted
 from structrl_ros.params.parameter import parameters_from_values
 from structrl_ros.params.share import share_path
+from structrl_ros.threads import ONE_THREAD
 
 #: A node that dies more often than this is left dead: something is wrong with it.
 RESPAWN_LIMIT = 5
@@ -125,7 +126,9 @@ def additional_environment() -> dict[str, str]:
 
     The Fast DDS profile gives shared memory room for camera images (Jazzy and Kilted read
     different variables); discovery stays on this machine, so that two labs do not meet by chance:
-    set ROS_AUTOMATIC_DISCOVERY_RANGE=SUBNET to span machines.
+    set ROS_AUTOMATIC_DISCOVERY_RANGE=SUBNET to span machines. Each process computes with one
+    thread, as in training and evaluation: nodes do not starve each other, and sums are rounded as
+    there; a large policy on a CPU may want OMP_NUM_THREADS=8.
     """
     profile = str(share_path('launch', 'fastdds.xml'))
     wanted = {
@@ -133,6 +136,7 @@ def additional_environment() -> dict[str, str]:
         'FASTDDS_DEFAULT_PROFILES_FILE': profile,
         'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
         'PYTHONUNBUFFERED': '1',
+        **ONE_THREAD,
     }
     return {name: value for name, value in wanted.items() if not os.environ.get(name)}
 

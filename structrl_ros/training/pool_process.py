@@ -14,6 +14,7 @@ from multiprocessing.context import SpawnProcess
 from typing import Any
 
 from structrl_ros.errors import SimulationError
+from structrl_ros.threads import ONE_THREAD
 from structrl_ros.training.pool_worker import MakeBody
 from structrl_ros.training.pool_worker import Share
 from structrl_ros.training.pool_worker import run_worker
@@ -21,7 +22,6 @@ from structrl_ros.training.shared_arrays import SharedArrays
 
 #: Seconds for a worker to free its bodies before it is killed.
 _END_S = 5.0
-_THREADS = ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS')
 
 
 class PoolProcess:
@@ -148,8 +148,8 @@ def gather(asked: Sequence[PoolProcess], every: Sequence[PoolProcess]) -> list[A
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Have processes that are started now use one thread a library."""
-    before = {name: os.environ.get(name) for name in _THREADS}
-    os.environ.update(dict.fromkeys(_THREADS, '1'))
+    before = {name: os.environ.get(name) for name in ONE_THREAD}
+    os.environ.update(ONE_THREAD)
     try:
         yield
     finally:

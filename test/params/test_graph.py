@@ -12,6 +12,7 @@ from graph_arguments import FRANKA
 from structrl_ros.errors import ParameterError
 from structrl_ros.params import graph
 from structrl_ros.params.share import share_path
+from structrl_ros.threads import ONE_THREAD
 
 SMALL = """
 description: A small one.
@@ -170,6 +171,17 @@ def test_the_environment_adds_the_fast_dds_profile_and_keeps_what_is_set(
     profile = ElementTree.parse(environment['FASTRTPS_DEFAULT_PROFILES_FILE']).getroot()
     sizes = [node.text for node in profile.iter() if node.tag.endswith('segment_size')]
     assert sizes == ['33554432']
+
+
+def test_a_process_of_a_graph_computes_with_one_thread_unless_more_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ONE_THREAD:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv('MKL_NUM_THREADS', '8')
+    environment = graph.process_environment()
+    assert environment['OMP_NUM_THREADS'] == '1'
+    assert environment['MKL_NUM_THREADS'] == '8'
 
 
 def test_share_files_are_found_in_an_ament_prefix(
