@@ -9,6 +9,7 @@ results.md         the same as tables
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -25,6 +26,8 @@ from structrl_ros.evaluation.closed_loop_tables import markdown_tables
 from structrl_ros.models.whole_files import whole_file
 from structrl_ros.training.closed_loop_player import LoopPlayer
 from structrl_ros.training.episode_brain import Minds
+from structrl_ros.training.journal import append_line
+from structrl_ros.training.journal import whole_lines
 from structrl_ros.types import JsonObject
 
 SETTINGS = 'closed_loop.json'
@@ -71,10 +74,17 @@ class LoopFolder:
         self._read()
 
     def append(self, record: LoopRecord) -> None:
-        """Keep a finished episode."""
-        line = json.dumps(record.to_json(), allow_nan=False)
-        with (self.path / EPISODES).open('a', encoding='utf-8') as file:
-            file.write(f'{line}\n')
+        """Keep a finished episode; it is on the disk when this returns.
+
+        Raises:
+            ParameterError: If the disk is full or refuses.
+        """
+        place = self.path / EPISODES
+        try:
+            with place.open('ab', buffering=0) as file:
+                append_line(file.fileno(), place, record.to_json())
+        except OSError as error:
+            raise ParameterError(f'{place}: {error.strerror}') from None
         self.records[record.key] = record
 
     def save(self, order: Sequence[str]) -> JsonObject:
@@ -100,16 +110,15 @@ class LoopFolder:
     def _read(self) -> None:
         """Read what was played; a line that a kill cut short was never counted."""
         place = self.path / EPISODES
-        data = place.read_bytes() if place.exists() else b''
-        whole = data[: data.rfind(b'\n') + 1]
-        for number, line in enumerate(whole.splitlines(), 1):
+        lines, length = whole_lines(place)
+        for number, line in enumerate(lines, 1):
             try:
                 record = loop_record_from_json(json.loads(line))
             except (ValueError, ParameterError) as error:
                 raise ParameterError(f'{place}, line {number}: {error}') from None
             self.records[record.key] = record
-        if len(whole) < len(data):
-            place.write_bytes(whole)
+        if length is not None:
+            os.truncate(place, length)
 
 
 def run_suite(

@@ -22,6 +22,7 @@ from structrl_ros.training.diffusion_settings import DiffusionSettings
 from structrl_ros.training.imitation import Imitator
 from structrl_ros.training.metrics_log import Metrics
 from structrl_ros.training.metrics_log import MetricsLog
+from structrl_ros.training.picture_shift import shifted
 from structrl_ros.training.practice import Report
 from structrl_ros.training.run_directory import RunDirectory
 from structrl_ros.training.start_policy import move
@@ -172,15 +173,7 @@ class DiffusionImitator(Imitator):
         """Return pictures (B, H, W, 3) that are shifted, and brighter or darker."""
         chosen, random = self._chosen, self._random
         count = len(images)
-        shift = chosen.shift_px
-        if shift:
-            size = images.shape[1:3]
-            padded = np.pad(images.numpy(), ((0, 0), (shift,) * 2, (shift,) * 2, (0, 0)), 'edge')
-            starts = random.integers(0, 2 * shift + 1, (count, 2))
-            crops = [
-                padded[n, y : y + size[0], x : x + size[1]] for n, (y, x) in enumerate(starts)
-            ]
-            images = torch.from_numpy(np.stack(crops))
+        images = torch.from_numpy(shifted(images.numpy(), random, chosen.shift_px))
         gains = random.uniform(1 - chosen.brightness, 1 + chosen.brightness, (count, 1, 1, 1))
         gains = gains * random.uniform(1 - chosen.colour, 1 + chosen.colour, (count, 1, 1, 3))
         scaled = images.float() * torch.from_numpy(gains.astype(np.float32))

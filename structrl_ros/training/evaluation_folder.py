@@ -35,6 +35,8 @@ from structrl_ros.evaluation.stopping import Stand
 from structrl_ros.evaluation.stopping import stand_of
 from structrl_ros.models.whole_files import whole_file
 from structrl_ros.training.evaluated_policy import policy_fingerprint
+from structrl_ros.training.journal import append_line
+from structrl_ros.training.journal import whole_lines
 from structrl_ros.training.protocol_document import document_of_protocol
 from structrl_ros.training.protocol_document import protocol_of_document
 from structrl_ros.types import JsonObject
@@ -88,14 +90,7 @@ class EvaluationFolder:
         """
         if record.number in self.records:
             raise ParameterError(f'{self.path}: episode {record.number} was kept before')
-        line = f'{json.dumps(record.to_json(), allow_nan=False)}\n'.encode()
-        try:
-            written = os.write(self._file, line)
-            os.fsync(self._file)
-        except OSError as error:
-            raise ParameterError(f'{self.path / EPISODES}: {error.strerror}') from None
-        if written != len(line):
-            raise ParameterError(f'{self.path / EPISODES}: the disk is full')
+        append_line(self._file, self.path / EPISODES, record.to_json())
         self.records[record.number] = record
 
     def results(self) -> EvaluationResults:
@@ -168,9 +163,8 @@ class EvaluationFolder:
     def _read_episodes(self) -> None:
         """Read what was played; a line that a kill cut short was never counted."""
         place = self.path / EPISODES
-        data = place.read_bytes() if place.exists() else b''
-        whole = data[: data.rfind(b'\n') + 1]
-        for number, line in enumerate(whole.splitlines(), 1):
+        lines, length = whole_lines(place)
+        for number, line in enumerate(lines, 1):
             try:
                 record = record_from_json(json.loads(line))
             except (ValueError, ParameterError) as error:
@@ -181,8 +175,8 @@ class EvaluationFolder:
             if record.number in self.records:
                 raise ParameterError(f'{place}, line {number}: episode {record.number} again')
             self.records[record.number] = record
-        if len(whole) < len(data) and self._file >= 0:
-            os.truncate(place, len(whole))
+        if length is not None and self._file >= 0:
+            os.truncate(place, length)
 
 
 def open_evaluation(path: Path, protocol: Protocol) -> EvaluationFolder:

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from structrl_ros.models.grm.distinct import DistinctInput
+from structrl_ros.training.picture_shift import shifted
 
 
 def augment(
@@ -58,16 +59,9 @@ def leave_out(
 
 
 def _change(images: Tensor, rng: np.random.Generator, shift: int, brightness: float) -> Tensor:
-    pictures = images.numpy()
-    count, size = pictures.shape[:2]
-    if shift:
-        edges = ((0, 0), (shift, shift), (shift, shift), (0, 0))
-        padded = np.pad(pictures, edges, mode='edge')
-        starts = rng.integers(0, 2 * shift + 1, (count, 2))
-        crops = [padded[n, y : y + size, x : x + size] for n, (y, x) in enumerate(starts)]
-        pictures = np.stack(crops) if crops else pictures
+    pictures = shifted(images.numpy(), rng, shift)
     if brightness:
-        gains = rng.uniform(1.0 - brightness, 1.0 + brightness, (count, 1, 1, 1))
+        gains = rng.uniform(1.0 - brightness, 1.0 + brightness, (len(pictures), 1, 1, 1))
         scaled = np.rint(pictures * gains.astype(np.float32))
         pictures = np.minimum(scaled, 255.0).astype(np.uint8)
     return torch.from_numpy(pictures)
