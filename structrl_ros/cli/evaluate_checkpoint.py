@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
+from structrl_ros.cli.evaluate_tables import rate_text
+
 if TYPE_CHECKING:
     from structrl_ros.training.evaluate import Evaluation
-    from structrl_ros.training.evaluate import Rate
     from structrl_ros.training.run_request import RunRequest
     from structrl_ros.training.run_trainer import Worlds
 
@@ -79,7 +80,7 @@ def _write(path: Path, request: RunRequest, ode: Evaluation, sde: Evaluation) ->
 
 
 def _table(ode: Evaluation, sde: Evaluation) -> Table:
-    episodes = ode.tasks[0].success.episodes
+    episodes = ode.tasks[0].success.n
     table = Table(
         'task',
         '',
@@ -88,12 +89,7 @@ def _table(ode: Evaluation, sde: Evaluation) -> Table:
         title=f'{episodes} episodes a task, rate [95 % interval]',
     )
     for calm, noisy in zip(ode.tasks, sde.tasks, strict=True):
-        table.add_row(calm.task, 'success', _text(calm.success), _text(noisy.success))
+        table.add_row(calm.task, 'success', rate_text(calm.success), rate_text(noisy.success))
         for name, rate in calm.subtasks.items():
-            table.add_row('', name, _text(rate), _text(noisy.subtasks[name]))
+            table.add_row('', name, rate_text(rate), rate_text(noisy.subtasks[name]))
     return table
-
-
-def _text(rate: Rate) -> str:
-    low, high = rate.to_json()['interval']
-    return f'{rate.value:.2f} [{low:.2f}, {high:.2f}]'

@@ -13,7 +13,7 @@ from structrl_ros.evaluation.protocol import Protocol
 from structrl_ros.evaluation.protocol import schedule
 from structrl_ros.evaluation.results import EvaluationResults
 from structrl_ros.evaluation.sequential import detectable_difference
-from structrl_ros.evaluation.summary import SuccessRate
+from structrl_ros.evaluation.statistics import Rate
 from structrl_ros.evaluation.summary import TaskSummary
 
 
@@ -117,8 +117,8 @@ def comparison_table(comparison: PolicyComparison) -> Table:
         table.add_row(
             escape(task),
             str(found.n),
-            rate_text(SuccessRate(found.both + found.only_a, found.n)),
-            rate_text(SuccessRate(found.both + found.only_b, found.n)),
+            rate_text(Rate(found.both + found.only_a, found.n)),
+            rate_text(Rate(found.both + found.only_b, found.n)),
             str(found.only_a),
             str(found.only_b),
             f'{found.difference:+.2f} [{low:+.2f}, {high:+.2f}]',
@@ -127,18 +127,18 @@ def comparison_table(comparison: PolicyComparison) -> Table:
     return table
 
 
-def rate_text(rate: SuccessRate) -> str:
+def rate_text(rate: Rate) -> str:
     """Return a rate with its interval, '-' without episodes."""
-    if rate.rate is None:
+    if rate.value is None:
         return '-'
     low, high = rate.interval
-    return f'{rate.rate:.2f} [{low:.2f}, {high:.2f}]'
+    return f'{rate.value:.2f} [{low:.2f}, {high:.2f}]'
 
 
 def _cells(task: TaskSummary) -> tuple[str, ...]:
     seconds = '-' if task.mean_success_s is None else f'{task.mean_success_s:.1f} s'
     causes = ', '.join(f'{count} {cause}' for cause, count in task.causes.items())
-    n, takeovers = str(task.success.episodes), str(task.interventions)
+    n, takeovers = str(task.success.n), str(task.interventions)
     return n, rate_text(task.success), rate_text(task.steps_done), seconds, takeovers, causes
 
 

@@ -13,8 +13,8 @@ from structrl_ros.evaluation.closed_loop import CAUSES
 from structrl_ros.evaluation.episode_record import EpisodeRecord
 from structrl_ros.evaluation.episode_record import record_from_json
 from structrl_ros.evaluation.planner_results import Mean
-from structrl_ros.evaluation.planner_results import Rate
 from structrl_ros.evaluation.planner_results import mean_over_episodes
+from structrl_ros.evaluation.statistics import Rate
 from structrl_ros.types import JsonObject
 
 #: Row over all instructions.
@@ -139,16 +139,12 @@ def summary_to_json(row: LoopSummary) -> JsonObject:
         'planner': row.planner,
         'instruction': row.instruction,
         'episodes': row.success.n,
-        'success': _rate(row.success),
+        'success': row.success.to_json(),
         'step_success': {
             'value': row.steps.value,
             'interval': None if row.steps.interval is None else list(row.steps.interval),
             'steps': row.steps.n,
         },
-        'right_plans': _rate(row.right_plans),
+        'right_plans': row.right_plans.to_json(),
         'causes': row.causes,
     }
-
-
-def _rate(rate: Rate) -> JsonObject:
-    return {'count': rate.count, 'n': rate.n, 'value': rate.value, 'interval': list(rate.interval)}

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from structrl_ros.evaluation.episode_resampling import episode_interval
-from structrl_ros.evaluation.statistics import wilson_interval
+from structrl_ros.evaluation.statistics import Rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,24 +57,6 @@ class CompletionAnswer:
     id: str
     said: bool | None
     done: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Rate:
-    """A share of n with Wilson's 95 % interval; None of 0."""
-
-    count: int
-    n: int
-
-    @property
-    def value(self) -> float | None:
-        """The share."""
-        return self.count / self.n if self.n else None
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """Wilson's interval; (0, 1) of 0."""
-        return wilson_interval(self.count, self.n)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from statistics import NormalDist
 import numpy as np
 
 from structrl_ros.errors import ParameterError
+from structrl_ros.types import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,33 @@ class PeriodStatistics:
     p99_s: float | None
     max_s: float | None
     backwards: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """`count` of `n` trials; what it counts is said by the name of the field that holds it."""
+
+    count: int
+    n: int
+
+    @property
+    def value(self) -> float | None:
+        """Share, in [0, 1]; None of no trials."""
+        return self.count / self.n if self.n else None
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Wilson's 95 % interval; (0, 1) of no trials."""
+        return wilson_interval(self.count, self.n)
+
+    def to_json(self) -> JsonObject:
+        """Return counts, value and interval."""
+        return {
+            'count': self.count,
+            'n': self.n,
+            'value': self.value,
+            'interval': list(self.interval),
+        }
 
 
 def wilson_interval(successes: int, n: int, confidence: float = 0.95) -> tuple[float, float]:

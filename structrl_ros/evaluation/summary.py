@@ -9,35 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from structrl_ros.evaluation.episode_record import EpisodeRecord
-from structrl_ros.evaluation.statistics import wilson_interval
+from structrl_ros.evaluation.statistics import Rate
 from structrl_ros.types import JsonObject
-
-
-@dataclass(frozen=True, slots=True)
-class SuccessRate:
-    """`successes` of `episodes`; the rate of none is None."""
-
-    successes: int
-    episodes: int
-
-    @property
-    def rate(self) -> float | None:
-        """Share, in [0, 1]."""
-        return self.successes / self.episodes if self.episodes else None
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """Wilson's 95 % interval; (0, 1) without episodes."""
-        return wilson_interval(self.successes, self.episodes)
-
-    def to_json(self) -> JsonObject:
-        """Return counts, rate and interval."""
-        return {
-            'successes': self.successes,
-            'episodes': self.episodes,
-            'rate': self.rate,
-            'interval': list(self.interval),
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +30,9 @@ class TaskSummary:
     """
 
     task: str
-    success: SuccessRate
-    subtasks: Mapping[str, SuccessRate]
-    steps_done: SuccessRate
+    success: Rate
+    subtasks: Mapping[str, Rate]
+    steps_done: Rate
     mean_duration_s: float | None
     mean_success_s: float | None
     interventions: int
@@ -115,21 +88,21 @@ def summarise(code: str, episodes: Sequence[EpisodeRecord]) -> PolicySummary:
     return PolicySummary(code, _of_all(mine), tasks, macro_rate(rates), macro_interval(rates))
 
 
-def macro_rate(rates: Sequence[SuccessRate]) -> float | None:
+def macro_rate(rates: Sequence[Rate]) -> float | None:
     """Return the mean over tasks of their success rates (StructRL's SR), None if none was tried.
 
     Rates without episodes are left out.
     """
-    known = [rate.successes / rate.episodes for rate in rates if rate.episodes]
+    known = [rate.count / rate.n for rate in rates if rate.n]
     return sum(known) / len(known) if known else None
 
 
-def macro_interval(rates: Sequence[SuccessRate]) -> tuple[float, float]:
+def macro_interval(rates: Sequence[Rate]) -> tuple[float, float]:
     """Return the 95 % interval of the mean of independent rates; see `PolicySummary`.
 
     Rates without episodes are left out; with none left it is (0, 1).
     """
-    known = [rate for rate in rates if rate.episodes]
+    known = [rate for rate in rates if rate.n]
     if not known:
         return 0.0, 1.0
     if len(known) == 1:
@@ -141,8 +114,8 @@ def macro_interval(rates: Sequence[SuccessRate]) -> tuple[float, float]:
     return max(0.0, mean - below), min(1.0, mean + above)
 
 
-def _rate(rate: SuccessRate) -> float:
-    return rate.successes / rate.episodes
+def _rate(rate: Rate) -> float:
+    return rate.count / rate.n
 
 
 def _of_task(task: str, episodes: Sequence[EpisodeRecord]) -> TaskSummary:
@@ -150,7 +123,7 @@ def _of_task(task: str, episodes: Sequence[EpisodeRecord]) -> TaskSummary:
     for episode in episodes:
         for name, is_done in episode.subtasks:
             done.setdefault(name, []).append(is_done)
-    subtasks = {name: SuccessRate(sum(values), len(values)) for name, values in done.items()}
+    subtasks = {name: Rate(sum(values), len(values)) for name, values in done.items()}
     return _summary(task, episodes, subtasks)
 
 
@@ -159,15 +132,15 @@ def _of_all(episodes: Sequence[EpisodeRecord]) -> TaskSummary:
 
 
 def _summary(
-    task: str, episodes: Sequence[EpisodeRecord], subtasks: Mapping[str, SuccessRate]
+    task: str, episodes: Sequence[EpisodeRecord], subtasks: Mapping[str, Rate]
 ) -> TaskSummary:
     steps = [is_done for episode in episodes for _, is_done in episode.subtasks]
     causes = Counter(episode.cause for episode in episodes if episode.cause)
     return TaskSummary(
         task=task,
-        success=SuccessRate(sum(e.success for e in episodes), len(episodes)),
+        success=Rate(sum(e.success for e in episodes), len(episodes)),
         subtasks=subtasks,
-        steps_done=SuccessRate(sum(steps), len(steps)),
+        steps_done=Rate(sum(steps), len(steps)),
         mean_duration_s=_mean([e.duration_s for e in episodes]),
         mean_success_s=_mean([e.duration_s for e in episodes if e.success]),
         interventions=sum(e.interventions for e in episodes),

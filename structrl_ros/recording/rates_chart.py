@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 
 from structrl_ros.evaluation.paired import PairedComparison
-from structrl_ros.evaluation.summary import SuccessRate
+from structrl_ros.evaluation.statistics import Rate
 from structrl_ros.recording.report_style import SERIES
 from structrl_ros.recording.svg import element
 from structrl_ros.recording.svg import round_ticks
@@ -20,7 +20,7 @@ _LINE, _SPACE = 20.0, 12.0
 _NAME = 34
 
 
-def rates_chart(rows: Mapping[str, Sequence[SuccessRate]], labels: Sequence[str]) -> str:
+def rates_chart(rows: Mapping[str, Sequence[Rate]], labels: Sequence[str]) -> str:
     """Return success by task with Wilson's intervals.
 
     Args:
@@ -35,14 +35,14 @@ def rates_chart(rows: Mapping[str, Sequence[SuccessRate]], labels: Sequence[str]
     parts = [_names(list(rows), height)]
     for place, (task, rates) in enumerate(rows.items()):
         for number, rate in enumerate(rates):
-            if rate.rate is None:
+            if rate.value is None:
                 continue
             y = _TOP + place * height + (_SPACE + _LINE) / 2 + number * _LINE
             words = (
-                f'{labels[number]}, {task}: {rate.successes} of {rate.episodes}, '
-                f'{rate.rate:.1%} [{rate.interval[0]:.1%}, {rate.interval[1]:.1%}]'
+                f'{labels[number]}, {task}: {rate.count} of {rate.n}, '
+                f'{rate.value:.1%} [{rate.interval[0]:.1%}, {rate.interval[1]:.1%}]'
             )
-            parts.append(titled(_mark(rate.rate, rate.interval, x, y, number), words))
+            parts.append(titled(_mark(rate.value, rate.interval, x, y, number), words))
     ticks = [(t, f'{t:.0%}') for t in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)]
     return _chart('Success rate by task, 95 % intervals', parts, ticks, x, height * len(rows))
 

@@ -14,8 +14,8 @@ from structrl_ros.errors import BagError
 from structrl_ros.errors import ParameterError
 from structrl_ros.evaluation.policy_comparison import compare_results
 from structrl_ros.evaluation.results import EvaluationResults
+from structrl_ros.evaluation.statistics import Rate
 from structrl_ros.evaluation.summary import PolicySummary
-from structrl_ros.evaluation.summary import SuccessRate
 from structrl_ros.evaluation.summary import TaskSummary
 from structrl_ros.recording.rates_chart import differences_chart
 from structrl_ros.recording.rates_chart import rates_chart
@@ -24,7 +24,7 @@ from structrl_ros.recording.report_episodes import episode_table
 from structrl_ros.recording.report_episodes import pair_table
 from structrl_ros.recording.report_pages import render_page
 
-_NONE = SuccessRate(0, 0)
+_NONE = Rate(0, 0)
 
 
 def write_evaluation(
@@ -133,9 +133,7 @@ def _parts(summaries: Mapping[str, PolicySummary]) -> dict[str, Any]:
         'tasks': tasks,
         'rates': Markup(rates_chart(rates, list(summaries))),
         'causes': {c: [s.total.causes.get(c, 0) for s in summaries.values()] for c in causes},
-        'failures': [
-            s.total.success.episodes - s.total.success.successes for s in summaries.values()
-        ],
+        'failures': [s.total.success.n - s.total.success.count for s in summaries.values()],
     }
 
 

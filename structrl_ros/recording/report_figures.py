@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from structrl_ros.evaluation.statistics import Rate
 from structrl_ros.evaluation.statistics import percentile
-from structrl_ros.evaluation.statistics import wilson_interval
 from structrl_ros.recording.run_record import RunRecord
 
 
@@ -30,15 +30,7 @@ def age_figures(record: RunRecord) -> dict[str, float | None]:
 def measured_rates(record: RunRecord) -> list[dict[str, Any]]:
     """Return the rates of the policy's card with Wilson intervals."""
     rates = record.policy.measured if record.policy else ()
-    return [
-        {
-            'label': r.label,
-            'rate': r.successes / r.episodes if r.episodes else None,
-            'interval': wilson_interval(r.successes, r.episodes),
-            'episodes': r.episodes,
-        }
-        for r in rates
-    ]
+    return [{'label': r.label, **Rate(r.successes, r.episodes).to_json()} for r in rates]
 
 
 def spans_by_subtask(record: RunRecord) -> dict[tuple[int, str], dict[str, Any]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from structrl_ros.evaluation.statistics import wilson_interval
+from structrl_ros.evaluation.statistics import Rate
 from structrl_ros.models.policies.base import ChunkPolicy
 from structrl_ros.training.collector import EVALUATION
 from structrl_ros.training.collector import Collector
@@ -18,29 +18,6 @@ from structrl_ros.training.rollouts import Rollouts
 from structrl_ros.training.starts import evaluation_starts
 from structrl_ros.types import JsonObject
 from structrl_ros.world_types import Bool
-
-
-@dataclass(frozen=True, slots=True)
-class Rate:
-    """`count` of `episodes`."""
-
-    count: int
-    episodes: int
-
-    @property
-    def value(self) -> float:
-        """Share, in [0, 1]; 0 of 0 is 0."""
-        return self.count / self.episodes if self.episodes else 0.0
-
-    def to_json(self) -> JsonObject:
-        """Return count, episodes, rate and the 95 % interval of Wilson."""
-        low, high = wilson_interval(self.count, self.episodes)
-        return {
-            'count': self.count,
-            'episodes': self.episodes,
-            'rate': self.value,
-            'interval': [low, high],
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +42,13 @@ class Evaluation:
         """Successes over all tasks."""
         return Rate(
             sum(task.success.count for task in self.tasks),
-            sum(task.success.episodes for task in self.tasks),
+            sum(task.success.n for task in self.tasks),
         )
 
     @property
     def rates(self) -> dict[str, tuple[int, int]]:
         """Task to (successes, episodes), for a card."""
-        return {task.task: (task.success.count, task.success.episodes) for task in self.tasks}
+        return {task.task: (task.success.count, task.success.n) for task in self.tasks}
 
     def to_json(self) -> JsonObject:
         """Return all numbers."""

@@ -11,7 +11,6 @@ from structrl_ros.evaluation.planner_results import CompletionSummary
 from structrl_ros.evaluation.planner_results import Mean
 from structrl_ros.evaluation.planner_results import PlanAnswer
 from structrl_ros.evaluation.planner_results import PlanSummary
-from structrl_ros.evaluation.planner_results import Rate
 from structrl_ros.evaluation.planner_results import summarise_choices
 from structrl_ros.evaluation.planner_results import summarise_completion
 from structrl_ros.evaluation.planner_results import summarise_plans
@@ -51,9 +50,9 @@ def _plan(summary: PlanSummary) -> dict[str, Any]:
         'unanswered': summary.unanswered,
         'r_bm': _mean(summary.matching),
         'r_content': _mean(summary.content),
-        'exact': _rate(summary.exact),
-        'readable': _rate(summary.readable),
-        'think_answer': _rate(summary.template),
+        'exact': summary.exact.to_json(),
+        'readable': summary.readable.to_json(),
+        'think_answer': summary.template.to_json(),
     }
 
 
@@ -62,7 +61,7 @@ def _choice(summary: ChoiceSummary) -> dict[str, Any]:
         'asked': summary.asked,
         'unanswered': summary.unanswered,
         'unreadable': summary.unreadable,
-        'accuracy': _rate(summary.accuracy),
+        'accuracy': summary.accuracy.to_json(),
         'misled': summary.misled,
     }
 
@@ -72,15 +71,10 @@ def _completion(summary: CompletionSummary) -> dict[str, Any]:
         'asked': summary.asked,
         'unanswered': summary.unanswered,
         'unreadable': summary.unreadable,
-        'accuracy': _rate(summary.accuracy),
-        'precision': _rate(summary.precision),
-        'recall': _rate(summary.recall),
+        'accuracy': summary.accuracy.to_json(),
+        'precision': summary.precision.to_json(),
+        'recall': summary.recall.to_json(),
     }
-
-
-def _rate(rate: Rate) -> dict[str, Any]:
-    interval = list(rate.interval) if rate.n else None
-    return {'count': rate.count, 'n': rate.n, 'value': rate.value, 'interval': interval}
 
 
 def _mean(mean: Mean) -> dict[str, Any]:

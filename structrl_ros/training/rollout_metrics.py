@@ -35,13 +35,13 @@ def rollout_metrics(rollouts: Rollouts, paid: PaidRollouts) -> Metrics:
 def evaluation_metrics(evaluation: Evaluation) -> Metrics:
     """Return the success of an evaluation, over all episodes and for each task and subtask."""
     prefix = 'evaluation/sde' if evaluation.explore else 'evaluation/ode'
-    metrics: Metrics = {f'{prefix}_success': evaluation.success.value}
+    rates = {f'{prefix}_success': evaluation.success}
     for task in evaluation.tasks:
         place = f'{prefix}/{task.task}' if len(evaluation.tasks) > 1 else prefix
         if len(evaluation.tasks) > 1:
-            metrics[f'{place}/success'] = task.success.value
-        metrics |= {f'{place}/{name}': rate.value for name, rate in task.subtasks.items()}
-    return metrics
+            rates[f'{place}/success'] = task.success
+        rates |= {f'{place}/{name}': rate for name, rate in task.subtasks.items()}
+    return {name: rate.value for name, rate in rates.items() if rate.value is not None}
 
 
 def idle_after_reward(rollouts: Rollouts, rewards: Float64) -> Int:

@@ -14,7 +14,7 @@ from structrl_ros.evaluation.results import EvaluatedPolicy
 from structrl_ros.evaluation.results import EvaluationResults
 from structrl_ros.evaluation.results import load_results
 from structrl_ros.evaluation.results import save_results
-from structrl_ros.evaluation.summary import SuccessRate
+from structrl_ros.evaluation.statistics import Rate
 from structrl_ros.evaluation.summary import macro_interval
 from structrl_ros.evaluation.summary import macro_rate
 from structrl_ros.evaluation.summary import summarise
@@ -64,7 +64,7 @@ def test_results_survive_the_file(tmp_path):
     save_results(tmp_path / 'results.json', before)
     assert load_results(tmp_path) == before
     document = json.loads((tmp_path / 'results.json').read_text())
-    assert document['policies'][0]['summary']['total']['success']['successes'] == 1
+    assert document['policies'][0]['summary']['total']['success']['count'] == 1
 
 
 @pytest.mark.parametrize(
@@ -108,10 +108,10 @@ def test_summary_counts_by_hand():
     mine = (record(0), record(1, False), record(2, task='other', interventions=0))
     summary = summarise('A', (*mine, record(3, code='B')))
     assert [t.task for t in summary.tasks] == ['pack', 'other']
-    assert summary.total.success == SuccessRate(2, 3)
+    assert summary.total.success == Rate(2, 3)
     assert summary.macro == pytest.approx((0.5 + 1.0) / 2)
-    assert summary.tasks[0].subtasks['in(a, b)'] == SuccessRate(1, 2)
-    assert summary.total.steps_done == SuccessRate(4, 6)
+    assert summary.tasks[0].subtasks['in(a, b)'] == Rate(1, 2)
+    assert summary.total.steps_done == Rate(4, 6)
     assert summary.total.causes == {'never_grasped': 1}
     assert summary.total.interventions == 2
     assert summary.total.mean_duration_s == pytest.approx(2.0)
@@ -122,30 +122,30 @@ def test_summary_of_nothing_says_nothing():
     summary = summarise('A', ())
     assert summary.macro is None
     assert summary.macro_interval == (0.0, 1.0)
-    assert summary.total.success.rate is None
+    assert summary.total.success.value is None
     assert summary.total.mean_duration_s is None
 
 
 def test_macro_rate_weighs_tasks_equally_and_skips_untried_ones():
-    assert macro_rate([SuccessRate(5, 10), SuccessRate(1, 1), SuccessRate(0, 0)]) == 0.75
-    assert macro_rate([SuccessRate(0, 0)]) is None
+    assert macro_rate([Rate(5, 10), Rate(1, 1), Rate(0, 0)]) == 0.75
+    assert macro_rate([Rate(0, 0)]) is None
 
 
 @pytest.mark.parametrize(('successes', 'n'), [(0, 8), (8, 8), (3, 8)])
 def test_macro_interval_of_one_task_is_wilsons(successes, n):
     from scipy.stats import binomtest
 
-    low, high = macro_interval([SuccessRate(successes, n)])
+    low, high = macro_interval([Rate(successes, n)])
     expected = binomtest(successes, n).proportion_ci(method='wilson')
     assert (low, high) == pytest.approx((expected.low, expected.high))
 
 
 def test_macro_interval_of_unequal_n_leans_on_no_task_and_holds_the_mean():
-    rates = [SuccessRate(1, 2), SuccessRate(40, 50), SuccessRate(0, 0)]
+    rates = [Rate(1, 2), Rate(40, 50), Rate(0, 0)]
     low, high = macro_interval(rates)
     assert 0.0 <= low < (0.5 + 0.8) / 2 < high <= 1.0
-    assert macro_interval([SuccessRate(10, 10)] * 3)[1] == 1.0
-    assert macro_interval([SuccessRate(0, 10)] * 3)[0] == 0.0
+    assert macro_interval([Rate(10, 10)] * 3)[1] == 1.0
+    assert macro_interval([Rate(0, 10)] * 3)[0] == 0.0
 
 
 GRASP, PLACE = 'grasp(apple)', 'in(apple, box)'

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from structrl_ros.errors import ParameterError
+from structrl_ros.evaluation.statistics import Rate
 from structrl_ros.evaluation.statistics import percentile
 from structrl_ros.evaluation.statistics import period_statistics
 from structrl_ros.evaluation.statistics import wilson_interval
@@ -46,6 +47,16 @@ def test_wilson_interval_refuses_impossible_counts(bad):
 def test_percentile_is_linear_between_ranks():
     assert percentile([4.0, 1.0, 2.0, 3.0], 50.0) == 2.5
     assert percentile([], 99.0) is None
+
+
+def test_a_rate_of_no_trials_has_no_value_and_the_widest_interval():
+    assert Rate(0, 0).to_json() == {'count': 0, 'n': 0, 'value': None, 'interval': [0.0, 1.0]}
+    assert Rate(3, 4).to_json() == {
+        'count': 3,
+        'n': 4,
+        'value': 0.75,
+        'interval': list(wilson_interval(3, 4)),
+    }
 
 
 def test_period_statistics_of_a_steady_stream():

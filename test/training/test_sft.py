@@ -241,6 +241,6 @@ def test_a_policy_that_sees_some_features_only_learns_and_plays_with_those():
     policy = make_policy(FlowConfig(feature_names=names, chunk_length=5, hidden=8))
     make_world = world_maker('twin', environments=4, feature_names=names)
     found = evaluate_policy(policy, make_world, (TASK,), episodes=2, seed=0)
-    assert found.success.episodes == 2
+    assert found.success.n == 2
     with pytest.raises(CheckpointError, match='sees 3 features; twin has'):
         evaluate_policy(policy, lambda: world, (TASK,), episodes=2, seed=0)

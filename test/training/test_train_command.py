@@ -185,8 +185,8 @@ def test_evaluate_tells_rates_with_intervals_and_writes_them(start, tmp_path):
     for name, explore in (('ode', False), ('sde', True)):
         assert document[name]['explore'] is explore
         success = document[name]['tasks']['pack_lunch']['success']
-        assert success['episodes'] == 6
-        assert success['interval'][0] <= success['rate'] <= success['interval'][1]
+        assert success['n'] == 6
+        assert success['interval'][0] <= success['value'] <= success['interval'][1]
         assert 'open(lunch_box_1)' in document[name]['tasks']['pack_lunch']['subtasks']
 
 
@@ -412,7 +412,7 @@ def test_libero_practises_for_an_iteration_and_its_checkpoint_is_evaluated(tmp_p
         *('--episodes', '2', '--environments', '2', '--initial-states', '50', '--json', path),
         'body.horizon_steps:=40',
     )
-    assert json.loads(path.read_text())['ode']['success']['episodes'] == 2
+    assert json.loads(path.read_text())['ode']['success']['n'] == 2
 
 
 @pytest.mark.sim
