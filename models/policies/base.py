@@ -182,6 +182,18 @@ class ChunkPolicy(torch.nn.Module, abc.ABC):
         """Return the policy's own actions for the body's: (..., L, 7) to (..., L, A)."""
         return self._map.from_body(actions)
 
+    def fit_normalisers(self, features: Float32, actions: Float32) -> None:
+        """Fit what the policy normalises.
+
+        Args:
+            features: What it is to see, shape (N, F).
+            actions: What it is to do, in the body's own, shape (N, 7).
+
+        Raises:
+            PolicyError: If a shape is wrong, there is no row, or a number is not finite.
+        """
+        self.normaliser.fit(torch.from_numpy(features))
+
     def checkpoint_tensors(self) -> dict[str, torch.Tensor]:
         """Return what a checkpoint keeps: every weight and buffer by name."""
         return dict(self.state_dict())

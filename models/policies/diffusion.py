@@ -9,14 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
 import torch
 from torch.nn import functional
 
 from structrl_ros.errors import ParameterError
 from structrl_ros.errors import PolicyError
 from structrl_ros.models.policies.base import PolicyInput
-from structrl_ros.models.policies.chain import ChainPolicy
+from structrl_ros.models.policies.chain import NormalisedChainPolicy
 from structrl_ros.models.policies.diffusion_unet import TRAINING_STEPS
 from structrl_ros.models.policies.diffusion_unet import ChunkUNet
 from structrl_ros.models.policies.diffusion_unet import cosine_alphas
@@ -28,8 +27,6 @@ from structrl_ros.models.policies.image_flow import ImageFlowConfig
 from structrl_ros.models.policies.image_flow import sized
 from structrl_ros.models.policies.language import make_language
 from structrl_ros.models.policies.network import ImageEncoder
-from structrl_ros.models.policies.normaliser import FeatureNormaliser
-from structrl_ros.types import Float32
 
 #: Metres that `place` tells as 1.
 PLACE_SCALE = 0.03
@@ -85,11 +82,11 @@ class DiffusionConfig(ImageFlowConfig):
         object.__setattr__(self, 'language_identity', here)
 
 
-class DiffusionPolicy(ChainPolicy):
+class DiffusionPolicy(NormalisedChainPolicy):
     """Predicts the clean chunk, and steps there by DDIM.
 
-    Its chain is that of `FlowSDE`: noisy steps (exploration) have the likelihood that PPO needs.
-    Actions are normalised by `action_normaliser`, the identity until it is fitted.
+    Its chain is that of `FlowSDE`: noisy steps (exploration) have the likelihood that PPO
+    needs.
     """
 
     config: DiffusionConfig
@@ -97,7 +94,6 @@ class DiffusionPolicy(ChainPolicy):
     def __init__(self, config: DiffusionConfig) -> None:
         super().__init__(config)
         self._language = make_language(config.language)
-        self.action_normaliser = FeatureNormaliser(config.action_dimension)
         self.eyes = torch.nn.ModuleDict(
             {
                 role: ImageEncoder(config.image_features, _EYE_CHANNELS, _EYE_STRIDES)
@@ -152,22 +148,6 @@ class DiffusionPolicy(ChainPolicy):
         alpha = self.alphas[times][:, None, None]
         point = alpha.sqrt() * actions + (1.0 - alpha).sqrt() * noise
         return (self.unet(point, seen, self.unet.embed_times(times)) - actions).square()
-
-    def to_body(self, actions: Float32) -> Float32:
-        """Return the body's actions for normalised ones: (..., L, A) to (..., L, 7)."""
-        mean, deviation = self._statistics
-        return super().to_body(np.asarray(actions) * deviation + mean)
-
-    def from_body(self, actions: Float32) -> Float32:
-        """Return normalised actions for the body's own: (..., L, 7) to (..., L, A)."""
-        mean, deviation = self._statistics
-        normalised: Float32 = (super().from_body(actions) - mean) / deviation
-        return normalised
-
-    @property
-    def _statistics(self) -> tuple[Float32, Float32]:
-        own = self.action_normaliser
-        return own.mean.cpu().numpy(), own.deviation.cpu().numpy()
 
     def _said(self, inputs: PolicyInput) -> torch.Tensor:
         if len(inputs.instructions) != len(inputs.features):

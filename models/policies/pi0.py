@@ -11,24 +11,21 @@ from dataclasses import field
 from typing import Any
 from typing import ClassVar
 
-import numpy as np
 import torch
 
 from structrl_ros.errors import ParameterError
 from structrl_ros.errors import PolicyError
 from structrl_ros.models.policies.base import PolicyInput
-from structrl_ros.models.policies.chain import ChainPolicy
+from structrl_ros.models.policies.chain import NormalisedChainPolicy
 from structrl_ros.models.policies.config import PolicyConfig
 from structrl_ros.models.policies.flow_sde import Exploration
 from structrl_ros.models.policies.flow_sde import FlowSDE
 from structrl_ros.models.policies.flow_sde import Velocity
-from structrl_ros.models.policies.normaliser import FeatureNormaliser
 from structrl_ros.models.policies.pi0_inputs import padded
 from structrl_ros.models.policies.pi0_inputs import pictures
 from structrl_ros.models.policies.pi0_inputs import prompt_tokens
 from structrl_ros.models.policies.pi0_loading import load_network
 from structrl_ros.models.policies.pi0_loading import load_tokenizer
-from structrl_ros.types import Float32
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,12 +82,12 @@ class Pi0Config(PolicyConfig):
         self.exploration.noisy_steps(self.denoising_steps)
 
 
-class Pi0Policy(ChainPolicy):
+class Pi0Policy(NormalisedChainPolicy):
     """pi0 with a likelihood: features are the state, `instructions` the sentences.
 
-    Actions are normalised by `action_normaliser`, the identity until it is fitted. pi0 was trained
-    with dimensions beyond A padded: data 0, noise random. Here their noise is one fixed draw that
-    flows straight to 0, so that a chain of A dimensions says everything about a sample.
+    pi0 was trained with dimensions beyond A padded: data 0, noise random. Here their noise is one
+    fixed draw that flows straight to 0, so that a chain of A dimensions says everything about a
+    sample.
     """
 
     config: Pi0Config
@@ -100,7 +97,6 @@ class Pi0Policy(ChainPolicy):
         super().__init__(config)
         self.network = load_network(config)
         self.tokenizer = load_tokenizer(config)
-        self.action_normaliser = FeatureNormaliser(config.action_dimension)
         self.sde = FlowSDE(config.exploration, config.denoising_steps, config.chunk_length)
         spare = self._sizes.max_action_dim - config.action_dimension
         if spare < 0 or self._sizes.max_state_dim < config.feature_dimension:
@@ -120,16 +116,6 @@ class Pi0Policy(ChainPolicy):
         mean = (output.last_hidden_state * weight).sum(dim=1) / weight.sum(dim=1)
         return mean.float()
 
-    def to_body(self, actions: Float32) -> Float32:
-        """Return the body's actions, denormalised: (..., L, A) to (..., L, 7)."""
-        mean, deviation = self._action_statistics()
-        return super().to_body(np.asarray(actions) * deviation + mean)
-
-    def from_body(self, actions: Float32) -> Float32:
-        """Return the policy's own, normalised actions: (..., L, 7) to (..., L, A)."""
-        mean, deviation = self._action_statistics()
-        return (super().from_body(actions) - mean) / deviation
-
     def checkpoint_tensors(self) -> dict[str, torch.Tensor]:
         """Return what differs from the base weights: what trains, and the policy's own buffers."""
         fixed = {name for name, p in self.named_parameters() if not p.requires_grad}
@@ -139,10 +125,6 @@ class Pi0Policy(ChainPolicy):
     @property
     def _sizes(self) -> Any:
         return self.network.config
-
-    def _action_statistics(self) -> tuple[Float32, Float32]:
-        statistics = self.action_normaliser
-        return statistics.mean.cpu().numpy(), statistics.deviation.cpu().numpy()
 
     def _prefix(self, inputs: PolicyInput) -> tuple[Any, torch.Tensor]:
         """Run the vision-language model once; returns its output with the cache, and the mask."""

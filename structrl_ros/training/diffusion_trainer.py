@@ -37,9 +37,7 @@ def fresh_diffusion(chunks: PictureChunks, settings: DiffusionSettings) -> Diffu
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)
         policy = DiffusionPolicy(settings.config(chunks))
-    policy.normaliser.fit(torch.from_numpy(chunks.features))
-    done = chunks.actions[chunks.valid]
-    policy.action_normaliser.fit(torch.from_numpy(policy.from_body(done)))
+    policy.fit_normalisers(chunks.features, chunks.actions[chunks.valid])
     move(policy, settings.device)
     return policy
 

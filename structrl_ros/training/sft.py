@@ -147,7 +147,7 @@ class _Loop:
                 continue
             every = join_demonstrations(parts)
             if self._done == 0:
-                _fit_normalisers(self._policy, every)
+                self._policy.fit_normalisers(every.features, every.actions)
                 self._imitator.begin()
             elif self._done == number * updates:
                 self._imitator.begin()
@@ -223,11 +223,3 @@ class _Loop:
             self._imitation.title, self._settings, progress=progress, measured=self._measured
         )
         run.save(self._imitator.averaged, state, card)
-
-
-def _fit_normalisers(policy: ChunkPolicy, demonstrations: Demonstrations) -> None:
-    """Fit what a policy normalises: its features, and for some architectures its actions."""
-    policy.normaliser.fit(torch.from_numpy(demonstrations.features))
-    own = getattr(policy, 'action_normaliser', None)
-    if own is not None:
-        own.fit(torch.from_numpy(policy.from_body(demonstrations.actions)))

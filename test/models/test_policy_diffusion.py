@@ -172,10 +172,19 @@ def test_what_it_cannot_see_is_one_line(robot, change, error, words):
 
 def test_normalised_actions_go_to_the_body_and_back(policy):
     done = np.random.default_rng(0).uniform(-0.2, 0.3, (50, 7)).astype(np.float32)
-    policy.action_normaliser.fit(torch.from_numpy(policy.from_body(done)))
+    policy.fit_normalisers(np.zeros((50, 11), np.float32), done)
     inside = policy.from_body(done)
     assert abs(float(inside.std()) - 1.0) < 0.1
     np.testing.assert_allclose(policy.to_body(inside), done, atol=1e-6)
+
+
+def test_fitting_twice_is_as_fitting_once(policy):
+    seen = np.random.default_rng(1).normal(size=(50, 11)).astype(np.float32)
+    done = np.random.default_rng(0).uniform(-0.2, 0.3, (50, 7)).astype(np.float32)
+    policy.fit_normalisers(seen, done)
+    once = policy.from_body(done)
+    policy.fit_normalisers(seen, done)
+    np.testing.assert_array_equal(policy.from_body(done), once)
 
 
 def test_the_same_words_are_the_same_vector_and_near_those_that_share_words():
