@@ -11,6 +11,8 @@ from collections.abc import Sequence
 import torch
 from torch.nn import functional
 
+from structrl_ros.models.policies.network import TimedNetwork
+
 #: Steps of the schedule that training draws from.
 TRAINING_STEPS = 100
 _GROUPS = 8
@@ -72,8 +74,11 @@ class FilmBlock(torch.nn.Module):
         return result
 
 
-class ChunkUNet(torch.nn.Module):
-    """Predicts the clean chunk of a noisy one: (B, L, A) to (B, L, A), any L."""
+class ChunkUNet(TimedNetwork):
+    """Predicts the clean chunk of a noisy one: (B, L, A) to (B, L, A), any L.
+
+    Its times are training steps.
+    """
 
     def __init__(self, action_dimension: int, channels: Sequence[int], seen: int) -> None:
         super().__init__()
@@ -93,14 +98,6 @@ class ChunkUNet(torch.nn.Module):
         half = _TIME_DIMENSION // 2
         frequencies = torch.exp(-math.log(10_000.0) * torch.arange(half) / (half - 1))
         self.register_buffer('frequencies', frequencies, persistent=False)
-
-    frequencies: torch.Tensor
-
-    def embed_times(self, times: torch.Tensor) -> torch.Tensor:
-        """Return what training steps, shape (T,), add to the condition, shape (T, seen)."""
-        phase = times[:, None] * self.frequencies
-        embedded: torch.Tensor = self.time(torch.cat((phase.sin(), phase.cos()), dim=1))
-        return embedded
 
     def forward(self, point: torch.Tensor, seen: torch.Tensor, time: torch.Tensor) -> torch.Tensor:
         """Return the clean chunk.

@@ -18,6 +18,7 @@ from structrl_ros.models.policies.flow_sde import Exploration
 from structrl_ros.models.policies.flow_sde import FlowSDE
 from structrl_ros.models.policies.flow_sde import Velocity
 from structrl_ros.models.policies.network import Encoder
+from structrl_ros.models.policies.network import TimedNetwork
 
 _TIME_DIMENSION = 32
 
@@ -52,10 +53,11 @@ class FlowConfig(PolicyConfig):
         self.exploration.noisy_steps(self.denoising_steps)
 
 
-class FlowHead(torch.nn.Module):
-    """Velocity of a chunk given what was seen; the part of the seen is computed once a call."""
+class FlowHead(TimedNetwork):
+    """Velocity of a chunk given what was seen and times in [0, 1].
 
-    frequencies: torch.Tensor
+    The part of the seen is computed once a call.
+    """
 
     def __init__(self, hidden: int, chunk_length: int, action_dimension: int) -> None:
         super().__init__()
@@ -68,12 +70,6 @@ class FlowHead(torch.nn.Module):
         half = _TIME_DIMENSION // 2
         frequencies = math.pi * 64.0 ** (torch.arange(half) / (half - 1))
         self.register_buffer('frequencies', frequencies, persistent=False)
-
-    def embed_times(self, times: torch.Tensor) -> torch.Tensor:
-        """Return what times in [0, 1], shape (T,), add to the first layer, shape (T, H)."""
-        phase = times[:, None] * self.frequencies
-        embedded: torch.Tensor = self.time(torch.cat((phase.sin(), phase.cos()), dim=1))
-        return embedded
 
     def forward(self, point: torch.Tensor, seen: torch.Tensor, time: torch.Tensor) -> torch.Tensor:
         """Return the velocity (B, L, A) of points (B, L, A).

@@ -62,3 +62,21 @@ class ImageEncoder(torch.nn.Module):
         columns = (weight.sum(dim=2) * right).sum(dim=2)
         encoded: torch.Tensor = self.out(torch.cat((rows, columns, maps.mean(dim=(2, 3))), dim=1))
         return encoded
+
+
+class TimedNetwork(torch.nn.Module):
+    """A network that is told times by `time`, a layer over their sines and cosines.
+
+    Attributes:
+        time: Of a network's own making, from 2 F numbers.
+        frequencies: Buffer of shape (F,), rad a unit of time.
+    """
+
+    time: torch.nn.Module
+    frequencies: torch.Tensor
+
+    def embed_times(self, times: torch.Tensor) -> torch.Tensor:
+        """Return what times, shape (T,), add, shape (T, outputs of `time`)."""
+        phase = times[:, None] * self.frequencies
+        embedded: torch.Tensor = self.time(torch.cat((phase.sin(), phase.cos()), dim=1))
+        return embedded
