@@ -96,7 +96,18 @@ class Policy(Protocol):
 
 
 @runtime_checkable
-class Body(Protocol):
+class PictureSource(Protocol):
+    """Camera roles that are rendered on demand."""
+
+    def render(self, role: str) -> UInt8:
+        """Return the upright RGB image (H, W, 3) of a camera role; slow, call on demand."""
+
+    def vertical_fov(self, role: str) -> float | None:
+        """Return a role's vertical field of view (rad); None of a drawing, which has no lens."""
+
+
+@runtime_checkable
+class Body(PictureSource, Protocol):
     """A simulated world that is stepped one low-level action at a time."""
 
     spec: BodySpec
@@ -116,9 +127,6 @@ class Body(Protocol):
 
     def proprioception(self, stamp_ns: int) -> Proprioception:
         """Return the arm's own state, stamped by the caller's clock."""
-
-    def render(self, role: str) -> UInt8:
-        """Return the upright RGB image (H, W, 3) of a camera role; slow, call on demand."""
 
     def simulator_state(self) -> Float64:
         """Return the privileged state vector that `set_simulator_state` takes."""

@@ -135,6 +135,9 @@ class KinematicBody:
             raise SimulationError(f'no camera {role!r}; allowed: {", ".join(self.spec.roles)}')
         return draw(self.scene, role, self._image_size)
 
+    def vertical_fov(self, role: str) -> None:
+        """Return None: its pictures are drawings, without a lens."""
+
     def simulator_state(self) -> Float64:
         """Return all that decides the future of this scene, for `set_simulator_state`."""
         return self.scene.pack()

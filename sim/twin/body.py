@@ -153,6 +153,9 @@ class TwinBody:
         """
         return draw(self._placed()[1], self.task, role, self._image_size)
 
+    def vertical_fov(self, role: str) -> None:
+        """Return None: its pictures are drawings, without a lens."""
+
     def simulator_state(self) -> Float64:
         """Return all that decides the future of this scene, for `set_simulator_state`."""
         return self._placed()[1].pack(0)

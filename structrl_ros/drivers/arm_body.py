@@ -140,6 +140,9 @@ class ArmBody:
         """
         raise ArmError(f'an arm has no picture {role!r}; allowed: camera_node')
 
+    def vertical_fov(self, role: str) -> None:
+        """Return None: intrinsics come from camera_node."""
+
     def simulator_state(self) -> Float64:
         """Return no numbers: a real body has no privileged state."""
         return np.empty(0)

@@ -5,24 +5,24 @@ from __future__ import annotations
 import time
 
 from structrl_ros.nodes.body_publisher import BodyPublisher
-from structrl_ros.ports import Body
+from structrl_ros.ports import PictureSource
 
 
 class BodyCamera:
     """Renders the roles that somebody subscribes to; for the body's thread only."""
 
     def __init__(
-        self, body: Body, publisher: BodyPublisher, *, lockstep: bool, rate_hz: float
+        self, source: PictureSource, publisher: BodyPublisher, *, lockstep: bool, rate_hz: float
     ) -> None:
         """Prepare; nothing is rendered before `publish`.
 
         Args:
-            body: The world.
+            source: What renders, a body as a rule.
             publisher: Where pictures go.
             lockstep: A picture at every call, that is, once a chunk; else at `rate_hz`.
             rate_hz: Pictures a second of the body's time, 0 for none.
         """
-        self._body = body
+        self._source = source
         self._publisher = publisher
         self._lockstep = lockstep
         self._due_ns: dict[str, int] = {}
@@ -54,8 +54,7 @@ class BodyCamera:
 
     def _render(self, role: str, now_ns: int) -> None:
         began = time.perf_counter()
-        image = self._body.render(role)
+        image = self._source.render(role)
         self.render_s += time.perf_counter() - began
         self.renders += 1
-        fov = getattr(self._body, 'vertical_fov', None)
-        self._publisher.image(role, image, now_ns, None if fov is None else fov(role))
+        self._publisher.image(role, image, now_ns, self._source.vertical_fov(role))

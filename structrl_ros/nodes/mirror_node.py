@@ -54,10 +54,7 @@ class MirrorNode(Node):
         self._info = self._mirror.reset(p.scene_task, p.seed, p.initial_state)
         self._publisher = BodyPublisher(self, ROLES, without=OF_THE_ARM)
         self._camera = BodyCamera(
-            self._mirror,  # type: ignore[arg-type]  # of a body it asks for pictures alone
-            self._publisher,
-            lockstep=False,
-            rate_hz=p.camera_rate_hz,
+            self._mirror, self._publisher, lockstep=False, rate_hz=p.camera_rate_hz
         )
         self._episode = self._chunk = self._step = self._greeted = 0
         self._truth = (False,) * len(self._info.predicate_names)

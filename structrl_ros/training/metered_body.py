@@ -51,6 +51,10 @@ class MeteredBody:
         self.cpu_s += time.process_time() - began
         return image
 
+    def vertical_fov(self, role: str) -> float | None:
+        """Return a role's field of view, rad."""
+        return self._body.vertical_fov(role)
+
     def hold_action(self) -> Float32:
         """Return the action that keeps the arm and the gripper as they are."""
         return self._body.hold_action()

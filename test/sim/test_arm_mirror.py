@@ -9,6 +9,7 @@ from structrl_ros.control.inverse_kinematics import InverseKinematics
 from structrl_ros.control.kinematics import Kinematics
 from structrl_ros.control.robot_description import load_robot
 from structrl_ros.errors import SimulationError
+from structrl_ros.ports import PictureSource
 from structrl_ros.sim.arm_mirror.mirror import ArmMirror
 from structrl_ros.sim.arm_mirror.mirror import mirrored_tasks
 from structrl_ros.sim.arm_mirror.mirror import object_width
@@ -135,6 +136,7 @@ def test_picture_shows_the_arm_that_moves():
     hand.be([0.45, 0.2, 0.3])
     changed = np.abs(hand.mirror.render('head').astype(int) - before).max(axis=2) > 30
     assert 0.01 < changed.mean() < 0.6
+    assert isinstance(hand.mirror, PictureSource)
     assert hand.mirror.vertical_fov('head') == pytest.approx(np.deg2rad(56.0))
     hand.mirror.close()
 

@@ -52,6 +52,10 @@ def test_world_and_expert_stand_behind_their_ports(body):
     assert isinstance(KinematicExpert(), Policy)
 
 
+def test_a_drawing_has_no_lens(body):
+    assert {body.vertical_fov(role) for role in body.spec.roles} == {None}
+
+
 def test_task_lists_goal_conjuncts_then_grasps():
     info = KinematicBody().reset(TASK, 0, 0)
     assert info.predicate_names == (
