@@ -12,46 +12,16 @@ from dataclasses import dataclass
 from structrl_ros.errors import PlanSyntaxError
 from structrl_ros.naming import fold
 from structrl_ros.plan.grammar import quote
+from structrl_ros.verbs import ACTIONS
+from structrl_ros.verbs import one_of
+from structrl_ros.verbs import words_of
 
-#: Verbs of sentences and the kind of clause that each begins.
-CLAUSE_VERBS = {
-    'pick up': 'take',
-    'pick': 'take',
-    'grasp': 'take',
-    'grab': 'take',
-    'take': 'take',
-    'get': 'take',
-    'lift': 'take',
-    'lift up': 'take',
-    'put': 'place',
-    'place': 'place',
-    'move': 'place',
-    'set': 'place',
-    'stack': 'place',
-    'insert': 'place',
-    'drop': 'place',
-    'bring': 'place',
-    'gather': 'place',
-    'collect': 'place',
-    'tidy': 'place',
-    'tidy up': 'place',
-    'sort': 'place',
-    'push': 'push',
-    'slide': 'push',
-    'press': 'press',
-    'open': 'open',
-    'close': 'close',
-    'shut': 'close',
-    'turn on': 'turn on',
-    'switch on': 'turn on',
-    'turn off': 'turn off',
-    'switch off': 'turn off',
-    'turn': 'turn',
-    'switch': 'turn',
-    'pour': 'pour',
-}
+#: Verbs of sentences and the kind of clause that each begins; to move is to place elsewhere.
+CLAUSE_VERBS = words_of(
+    {action: action for action in ACTIONS if action != 'rotate'} | {'move': 'place'}
+)
 
-_VERBS = '|'.join(sorted(CLAUSE_VERBS, key=len, reverse=True))
+_VERBS = one_of(CLAUSE_VERBS)
 _JOINT = re.compile(rf'(?:(?:[,;.!]|\band\b|\bthen\b|\bfinally\b)\s*)+(?=(?:{_VERBS})\b)')
 _VERB = re.compile(rf'({_VERBS})\b\s*')
 _COURTESY = re.compile(

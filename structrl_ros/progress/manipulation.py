@@ -1,6 +1,7 @@
 """What an instruction is about: primitives, target, colour (Robo-Dopamine 2.0, Appendix A).
 
-The paper names the seven primitives and what its parser keeps, not its words; those are ours.
+The paper names the seven primitives and what its parser keeps, not its words; those are
+of `structrl_ros.verbs`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from enum import StrEnum
 
 from structrl_ros.errors import ParameterError
 from structrl_ros.naming import fold
+from structrl_ros.verbs import one_of
+from structrl_ros.verbs import words_of
 
 
 class Primitive(StrEnum):
@@ -25,20 +28,24 @@ class Primitive(StrEnum):
     PUSH_MOVE = 'push-move'
 
 
-_WORDS = {
-    Primitive.GRASP_LIFT: ('pick up', 'pick', 'grasp', 'grab', 'lift', 'take'),
-    Primitive.PLACE_TRANSFER: ('put', 'place', 'insert', 'stack', 'stow', 'pack', 'transfer'),
-    Primitive.OPEN: ('open', 'pull open'),
-    Primitive.CLOSE: ('close', 'shut'),
-    Primitive.TOGGLE_ON: ('turn on', 'switch on', 'press'),
-    Primitive.TOGGLE_OFF: ('turn off', 'switch off'),
-    Primitive.PUSH_MOVE: ('push', 'move', 'slide', 'rotate'),
-}
-_PRIMITIVES = {word: primitive for primitive, words in _WORDS.items() for word in words}
-_LONGEST_FIRST = '|'.join(sorted(_PRIMITIVES, key=len, reverse=True))
-_ACTION = re.compile(rf'\b(?:{_LONGEST_FIRST})\b')
+_PRIMITIVES = words_of(
+    {
+        'take': Primitive.GRASP_LIFT,
+        'place': Primitive.PLACE_TRANSFER,
+        'open': Primitive.OPEN,
+        'close': Primitive.CLOSE,
+        'turn on': Primitive.TOGGLE_ON,
+        'press': Primitive.TOGGLE_ON,
+        'turn off': Primitive.TOGGLE_OFF,
+        'push': Primitive.PUSH_MOVE,
+        'move': Primitive.PUSH_MOVE,
+        'rotate': Primitive.PUSH_MOVE,
+    }
+)
+_WORDS = one_of(_PRIMITIVES)
+_ACTION = re.compile(rf'\b(?:{_WORDS})\b')
 #: "and", "then" or a comma before an action: another step begins.
-_NEXT = re.compile(rf'(?:\s*(?:,|;|\band\b|\bthen\b)\s*)+(?=(?:{_LONGEST_FIRST})\b)')
+_NEXT = re.compile(rf'(?:\s*(?:,|;|\band\b|\bthen\b)\s*)+(?=(?:{_WORDS})\b)')
 #: Where the target ends and its surroundings begin.
 _RELATION = re.compile(
     r'\b(?:into|onto|inside|in|on|to|from|of|off|out|under|above|behind|between|next to|near|with'
@@ -94,7 +101,7 @@ def parse_manipulation(instruction: str) -> Manipulation:
     for step in _NEXT.split(text[first.start() :]):
         action = _ACTION.match(step)
         assert action is not None  # _NEXT splits before an action only
-        primitive = _PRIMITIVES[action.group()]
+        primitive = Primitive(_PRIMITIVES[action.group()])
         phrase = _RELATION.split(step[action.end() :], maxsplit=1)[0].strip(' ,;')
         is_held = primitives[-1:] == [Primitive.GRASP_LIFT] and phrase in {*_PRONOUNS, *objects}
         if primitive == Primitive.PLACE_TRANSFER and not is_held:
