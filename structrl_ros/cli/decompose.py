@@ -14,6 +14,7 @@ from rich.table import Table
 
 from structrl_ros.errors import ParameterError
 from structrl_ros.errors import SimulationError
+from structrl_ros.params.sim import SIMULATED_BODIES
 
 if TYPE_CHECKING:
     from structrl_ros.subtasks.decomposition import Decomposition
@@ -24,7 +25,7 @@ def decompose(
     task: Annotated[
         str, typer.Argument(help='Task, a list of them, all, or a suite of LIBERO such as long.')
     ],
-    body: Annotated[str, typer.Option(help='libero, tabletop, twin or kinematic.')] = 'libero',
+    body: Annotated[str, typer.Option(help=f'One of {", ".join(SIMULATED_BODIES)}.')] = 'libero',
     demos: Annotated[
         int, typer.Option(min=0, max=1000, help='Demonstrations of the scripted expert, for T_d.')
     ] = 0,

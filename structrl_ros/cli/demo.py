@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from structrl_ros.cli.run import print_outcome
 from structrl_ros.cli.supervisor import Supervisor
 from structrl_ros.cli.timeline import Timeline
 from structrl_ros.cli.up import new_run_directory
+from structrl_ros.errors import ParameterError
 from structrl_ros.errors import SimulationError
 from structrl_ros.errors import StructRLError
 from structrl_ros.models.checkpoint import read_config
@@ -51,8 +53,13 @@ def run_demo(request: DemoRequest, console: Console) -> int:
     """
     began = time.monotonic()
     directory = new_run_directory(request.run_directory)
-    with staged(request.arguments, directory / 'log') as stage:
-        outcome = _perform(request, stage, directory, console)
+    try:
+        with staged(request.arguments, directory / 'log') as stage:
+            outcome = _perform(request, stage, directory, console)
+    except StructRLError:
+        with suppress(OSError):
+            directory.rmdir()  # nothing was written: a mistake leaves no folder behind
+        raise
     _report(directory, outcome, console)
     console.print(f'[dim]{time.monotonic() - began:.0f} s in all[/]')
     return 0 if outcome.success else 1
@@ -87,11 +94,17 @@ def _pace(arguments: Mapping[str, str]) -> dict[str, str]:
 
     Raises:
         CheckpointError: If the checkpoint cannot be read.
+        ParameterError: If none is named.
     """
     policy = arguments.get('policy', '')
     if policy not in {*SHIPPED, 'checkpoint'}:
         return {}
     folder = Path(arguments.get('checkpoint', ''))
+    if policy == 'checkpoint' and not arguments.get('checkpoint'):
+        raise ParameterError(
+            'policy checkpoint needs its folder: checkpoint:=runs/NAME/checkpoint/policy, '
+            'as structrl train writes it'
+        )
     if policy in SHIPPED:
         folder = shipped_checkpoint(arguments['body'], policy)
     return {'chunk_steps': str(read_config(folder).chunk_length)}

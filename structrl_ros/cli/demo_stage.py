@@ -9,10 +9,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from structrl_ros.errors import ParameterError
 from structrl_ros.errors import SimulationError
+from structrl_ros.params.sim import SIMULATED_BODIES
 
 #: Bodies of the demo that are arms: of a simulated controller, and of nobody (kinematic).
 FRANKA_SIM, FRANKA_FAKE = 'franka-sim', 'franka-fake'
+#: All bodies of the demo.
+DEMO_BODIES = (*SIMULATED_BODIES, FRANKA_SIM, FRANKA_FAKE)
 #: Task of such a demo where none is named.
 FIRST_TASK = 'apple_in_bowl'
 
@@ -66,9 +70,15 @@ def staged(arguments: Mapping[str, str], folder: Path) -> Iterator[Stage]:
 
     Raises:
         ArmError: If the simulated controller is not installed, or does not start.
+        ParameterError: If the demo has no such body.
         SimulationError: If the task cannot be mirrored.
     """
     body = arguments.get('body')
+    if body not in DEMO_BODIES:
+        raise ParameterError(
+            f'body is {body!r}; a demo has: {", ".join(DEMO_BODIES)}; '
+            'an arm: structrl up deploy body:=franka (docs/franka.md)'
+        )
     if body not in (FRANKA_SIM, FRANKA_FAKE):
         yield Stage(arguments, '', lambda: None)
         return

@@ -19,6 +19,7 @@ from structrl_ros.cli.calibrate import calibrate
 from structrl_ros.cli.console import console as console_command
 from structrl_ros.cli.data import data
 from structrl_ros.cli.decompose import decompose
+from structrl_ros.cli.demo_stage import DEMO_BODIES
 from structrl_ros.cli.evaluate import evaluate
 from structrl_ros.cli.export import export
 from structrl_ros.cli.export import importer
@@ -26,9 +27,11 @@ from structrl_ros.cli.overlay import overlay
 from structrl_ros.cli.plan import plan
 from structrl_ros.cli.replay_command import replay
 from structrl_ros.cli.report import report
+from structrl_ros.cli.reset import reset
 from structrl_ros.cli.shared_memory import refuse_full_shared_memory
 from structrl_ros.cli.train import train
 from structrl_ros.errors import StructRLError
+from structrl_ros.params.sim import SIMULATED_BODIES
 
 app = typer.Typer(
     callback=refuse_full_shared_memory,
@@ -98,13 +101,20 @@ def up(
     graph: Annotated[str, typer.Argument(help='Name in launch/graphs, or a YAML file.')],
     assignments: Assignments = None,
     run_dir: RunDirectory = None,
+    show_args: Annotated[
+        bool, typer.Option('--show-args', help='List the arguments of the graph, and end.')
+    ] = False,
 ) -> None:
     """Start a graph of nodes and keep it up until Ctrl-C (the same as ros2 launch).
 
     Example: [bold]structrl up deploy body:=kinematic lockstep:=true[/]
     """
     from structrl_ros.cli.up import keep_up
+    from structrl_ros.cli.up import print_arguments
 
+    if show_args:
+        print_arguments(graph, console)
+        return
     raise typer.Exit(keep_up(graph, assignments or [], run_dir, console))
 
 
@@ -125,11 +135,12 @@ def run(
     raise typer.Exit(run_instruction(instruction, time_limit, namespace, console))
 
 
+app.command()(reset)
+
+
 @app.command()
 def demo(
-    body: Annotated[
-        str, typer.Option(help='libero, tabletop, twin, kinematic, franka-sim or franka-fake.')
-    ] = 'libero',
+    body: Annotated[str, typer.Option(help=f'One of {", ".join(DEMO_BODIES)}.')] = 'libero',
     task: Annotated[
         str, typer.Option(help='Task by number or name, as long/0; default: the first.')
     ] = '',
@@ -255,7 +266,7 @@ def bench_core_command(
 
 @bench.command('bridge')
 def bench_bridge_command(
-    body: Annotated[str, typer.Option(help='libero, tabletop, twin or kinematic.')] = 'libero',
+    body: Annotated[str, typer.Option(help=f'One of {", ".join(SIMULATED_BODIES)}.')] = 'libero',
     steps: Annotated[int, typer.Option(min=80, help='Low-level steps.')] = 400,
 ) -> None:
     """What the simulator node costs over bare stepping, in CPU time (target: 10 %)."""

@@ -10,7 +10,7 @@ import typer
 from structrl_ros.errors import ParameterError
 
 #: Commands that load ROS in this process.
-WITH_ROS = ('up', 'run', 'demo', 'replay', 'console', 'overlay')
+WITH_ROS = ('up', 'run', 'reset', 'demo', 'replay', 'console', 'overlay')
 SHARED_MEMORY = Path('/dev/shm')
 #: Bytes without which the tracing library of ROS gets SIGBUS while it is loaded.
 LEAST_BYTES = 64 * 1024

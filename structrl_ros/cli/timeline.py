@@ -20,14 +20,32 @@ if TYPE_CHECKING:
     from structrl_ros.nodes.task_client import Event
 
 
-class Timeline:
-    """Prints the events of a run; repeats (same safety state, undecided verdict) are silent."""
+#: Beginnings of why a body holds that has nothing to do.
+_IDLE = ('no chunk', 'no episode')
 
-    def __init__(self, console: Console) -> None:
+
+class Timeline:
+    """Prints the events of a run, with the latest time that the body is known to have had.
+
+    Silent are repeats (same safety state, undecided verdict), and that a body holds which has
+    nothing to do: no step is pursued, or its episode has ended.
+    """
+
+    def __init__(self, console: Console, *, is_late: bool = False) -> None:
+        """Begin at the first event; or, late, at `begin`: what was before is noted in silence."""
         self._console = console
+        self._is_waiting = is_late
         self._start_ns: int | None = None
+        self._latest_ns = 0
         self._current = ''
         self._safety = (SafetyState.OK, '')
+        self.chunks = 0
+
+    def begin(self) -> None:
+        """Show what comes from now on; its time and its chunks count from here."""
+        self._is_waiting = False
+        self._start_ns = None
+        self._current = ''
         self.chunks = 0
 
     def note(self, line: str, *, style: str = 'dim') -> None:
@@ -36,11 +54,18 @@ class Timeline:
 
     def show(self, event: Event) -> None:
         """Print what is new in an event, if anything is."""
+        is_stale = isinstance(event, Plan) and event.stamp_ns < self._latest_ns
+        if self._is_waiting or (self._start_ns is None and is_stale):
+            self._latest_ns = max(self._latest_ns, event.stamp_ns)
+            self._line(event)
+            return
         if self._start_ns is None and event.stamp_ns:
-            self._start_ns = event.stamp_ns
+            self._start_ns = self._latest_ns = event.stamp_ns
+        is_new_start = isinstance(event, Episode) and not event.ended
+        self._latest_ns = max(event.stamp_ns, 0 if is_new_start else self._latest_ns)
         line = self._line(event)
         if line:
-            seconds = (event.stamp_ns - (self._start_ns or 0)) / 1e9
+            seconds = (self._latest_ns - (self._start_ns or 0)) / 1e9
             self._console.print(f'[dim]{seconds:7.2f} s[/] {line}', highlight=False)
 
     def _line(self, event: Event) -> str:
@@ -90,6 +115,10 @@ class Timeline:
         return f'[magenta]reward[/]  chunk {reward.chunk}: {terms} [dim](return {total:.3f})[/]'
 
     def _safe(self, safety: Safety) -> str:
+        is_ended = 'has ended' in safety.reason
+        is_idle = not self._current and safety.reason.startswith(_IDLE)
+        if safety.state is SafetyState.HOLD and (is_ended or is_idle):
+            safety = Safety(safety.stamp_ns, SafetyState.OK, '')
         state = (safety.state, safety.reason)
         if state == self._safety:
             return ''

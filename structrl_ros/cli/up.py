@@ -12,8 +12,10 @@ from types import FrameType
 
 from rich.console import Console
 
+from structrl_ros.cli.readiness import tell_when_ready
 from structrl_ros.cli.supervisor import Supervisor
 from structrl_ros.errors import ParameterError
+from structrl_ros.params.graph import graph_document
 from structrl_ros.params.graph import load_graph
 from structrl_ros.params.graph import process_environment
 
@@ -28,11 +30,33 @@ def parse_assignments(assignments: Sequence[str]) -> dict[str, str]:
     for word in assignments:
         key, separator, value = word.partition(':=')
         if not separator or not key:
-            raise ParameterError(f'argument {word!r} is not of the form key:=value')
+            raise ParameterError(f'argument {word!r} is not of the form key:=value{_meant(word)}')
         if key in arguments:
             raise ParameterError(f'argument {key!r} is given twice')
         arguments[key] = value
     return arguments
+
+
+def _meant(word: str) -> str:
+    """Return what to write instead of `key=value`, where that is what a word is."""
+    key, separator, value = word.lstrip('-').partition('=')
+    is_near = bool(separator) and key.replace('-', '_').isidentifier()
+    return f', such as {key.replace("-", "_")}:={value}' if is_near else ''
+
+
+def print_arguments(graph: str, console: Console) -> None:
+    """Print what a graph can be told, with defaults and choices.
+
+    Raises:
+        ParameterError: If there is no such graph.
+    """
+    document = graph_document(graph)
+    console.print(document.description, markup=False)
+    for argument in document.arguments:
+        choices = f' ({", ".join(argument.choices)})' if argument.choices else ''
+        default = 'MUST BE GIVEN' if argument.default is None else argument.default or "''"
+        head = f'  {argument.name}:={default}{choices}'
+        console.print(f'{head}\n      {argument.description}', markup=False, highlight=False)
 
 
 def new_run_directory(chosen: Path | None) -> Path:
@@ -66,11 +90,17 @@ def keep_up(graph: str, assignments: Sequence[str], run_dir: Path | None, consol
     previous = {s: signal.signal(s, _setter(asked_to_stop)) for s in _ENDING_SIGNALS}
     supervisor.start()
     names = ', '.join(node.name for node in loaded.nodes)
-    console.print(f'up: {names}\nlogs: {directory / "log"}; Ctrl-C stops them')
+    console.print(f'starting up: {names}\nlogs: {directory / "log"}; Ctrl-C stops them')
+    dead: list[str] = []
+
+    def is_over() -> bool:
+        dead[:] = dead or supervisor.poll()
+        return bool(dead) or asked_to_stop.is_set()
+
     try:
-        dead: list[str] = []
-        while not asked_to_stop.wait(0.2) and not dead:
-            dead = supervisor.poll()
+        tell_when_ready(loaded.nodes, is_over, console)
+        while not is_over():
+            asked_to_stop.wait(0.2)
     finally:
         killed = supervisor.stop()
         for number, handler in previous.items():

@@ -24,6 +24,9 @@ from structrl_ros.types import Episode
 from structrl_ros.types import Safety
 from structrl_ros.types import SafetyState
 
+#: What is to be done after the end of an episode: the service, and the command that calls it.
+RESET = 'call reset_episode (structrl reset)'
+
 
 class BodyLoop:
     """One simulated body under the contract, in lock-step or in real time."""
@@ -144,8 +147,9 @@ class BodyLoop:
 
     def fail(self, why: str) -> Episode | None:
         """End the episode because the world broke; nothing moves until a reset."""
-        self._admission.close_episode(f'{why}: call reset_episode')
-        self._watchdog.hold(f'{why}: call reset_episode')
+        text = f'{why}: {RESET}'
+        self._admission.close_episode(text)
+        self._watchdog.hold(text)
         return self._runner.fail(why)
 
     def pursue(self, subtask: str, stamp_ns: int) -> None:
@@ -192,7 +196,7 @@ class BodyLoop:
         if result.end is not None:
             number, reason = result.end.episode, result.end.end_reason
             self._drop()
-            text = f'episode {number} has ended ({reason}): call reset_episode'
+            text = f'episode {number} has ended ({reason}): {RESET}'
             self._admission.close_episode(text)
             self._watchdog.hold(text)
         return result

@@ -14,6 +14,7 @@ import rclpy
 from action_msgs.msg import GoalStatus
 from rclpy.action import ActionClient
 from rclpy.executors import SingleThreadedExecutor
+from rclpy.subscription import Subscription
 from structrl_msgs.action import ExecuteTask
 
 from structrl_ros.errors import StaleDataError
@@ -110,6 +111,7 @@ class TaskClient:
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self._node)
         self._action = ActionClient(self._node, ExecuteTask, topics.EXECUTE_TASK)
+        self._subscriptions: dict[str, Subscription] = {}
         for topic, decode in _EVENTS.items():
             self._subscribe(topic, decode)
 
@@ -132,7 +134,8 @@ class TaskClient:
         Raises:
             StaleDataError: If none comes within the limit (wall seconds).
         """
-        self._spin_until(lambda: self._episode is not None, limit_s, 'no body publishes `episode`')
+        what = f'no body publishes `episode` ({graph_words()})'
+        self._spin_until(lambda: self._episode is not None, limit_s, what)
         assert self._episode is not None
         return self._episode
 
@@ -231,7 +234,8 @@ class TaskClient:
                 self._see_plan(event)
             self._listener(event)
 
-        hear(self._node, topic, decode, heard, recorder_qos(topic))
+        qos = recorder_qos(topic)
+        self._subscriptions[topic] = hear(self._node, topic, decode, heard, qos)
 
     def _see_plan(self, plan: Plan) -> None:
         """Note that the planner of this goal was killed: its successor says so."""

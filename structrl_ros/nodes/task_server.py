@@ -130,7 +130,7 @@ class TaskServer:
         while True:
             episode = self._session.episode
             if episode is not None and episode.ended:
-                return 'the episode has ended; reset the body (service reset_episode) first'
+                return 'the episode has ended; reset the body first: structrl reset'
             if episode is not None and self._session.has_images(self._roles):
                 return ''
             if handle.is_cancel_requested or self._is_closing:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -32,6 +33,8 @@ from structrl_ros.errors import ParameterError
 #       namespace: $(arg namespace)
 #       respawn: true
 #       respawn_delay_s: 1.0
+#: Most arguments that a complaint lists.
+_LISTED = 12
 _GRAPH_KEYS = {'description', 'arguments', 'derived', 'includes', 'nodes'}
 _DERIVED_KEYS = {'when', 'unless', 'value', 'error'}
 _INCLUDE_KEYS = {'graph', 'when', 'unless', 'arguments'}
@@ -116,9 +119,12 @@ def argument_values(document: GraphDocument, given: Mapping[str, str]) -> dict[s
     known = {argument.name: argument for argument in document.arguments}
     for name in given:
         if name not in known:
-            raise ParameterError(
-                f'{document.path.name}: unknown argument {name!r}; known: {", ".join(known)}'
-            )
+            allowed = f'known: {", ".join(known)}'
+            if len(known) > _LISTED:
+                near = difflib.get_close_matches(name, known, n=1)
+                meant = f'did you mean {near[0]!r}? ' if near else ''
+                allowed = f'{meant}all: structrl up {document.path.stem} --show-args'
+            raise ParameterError(f'{document.path.name}: unknown argument {name!r}; {allowed}')
     values: dict[str, str] = {}
     for name, argument in known.items():
         value = given.get(name, argument.default)

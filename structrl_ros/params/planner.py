@@ -149,11 +149,17 @@ class PlannerParameters:
         """Refuse what is not allowed; openai has no default address, local no default model."""
         check_parameters(self)
         if 'openai' in (self.planner, self.monitor):
-            for name in ('openai_base_url', 'openai_model'):
+            examples = {'openai_base_url': 'http://127.0.0.1:8000/v1', 'openai_model': 'NAME'}
+            for name, example in examples.items():
                 if not getattr(self, name):
-                    raise ParameterError(f'parameter {name!r} must be given for an openai backend')
+                    raise ParameterError(
+                        f'parameter {name!r} must be given for an openai backend, '
+                        f'such as {name}:={example}'
+                    )
         if 'local' in (self.planner, self.monitor) and not self.model:
-            raise ParameterError("parameter 'model' must be given for a local backend")
+            raise ParameterError(
+                "parameter 'model' must be given for a local backend, such as model:=FOLDER"
+            )
 
         if self.potential_low > self.potential_high:
             raise ParameterError(

@@ -8,6 +8,9 @@ from typing import Any
 from structrl_ros.params.parameter import check_parameters
 from structrl_ros.params.parameter import parameter
 
+#: Simulated bodies, as graphs and commands list them (`structrl_ros.sim.registry` makes them).
+SIMULATED_BODIES = ('libero', 'tabletop', 'twin', 'kinematic')
+
 
 @dataclass(frozen=True, kw_only=True)
 class SimParameters:
@@ -16,7 +19,7 @@ class SimParameters:
     body: str = parameter(
         'libero',
         description='World behind the Body port.',
-        choices=('libero', 'tabletop', 'twin', 'kinematic'),
+        choices=SIMULATED_BODIES,
     )
     task: str = parameter('', description="Task by name or suite/number; '' = the body's first.")
     seed: int = parameter(0, description='Seed of the scene.', bounds=(0, 2**31 - 1))

@@ -119,8 +119,7 @@ def test_ctrl_c_ends_every_process_within_five_seconds(tmp_path):
         start_new_session=True,
     )
     try:
-        wait_for(up, r'^up:')
-        time.sleep(4.0)
+        wait_for(up, '^ready')
         children = children_of(up.pid)
         assert len(children) >= 4
         began = time.monotonic()
