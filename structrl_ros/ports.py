@@ -1,7 +1,6 @@
 """All ports: what the core asks of the world. Everything replaceable stands behind one of these.
 
-A fake in `test/fakes/` implements a port and checks its callers. Implementations say in their own
-docstring what they need (packages, a GPU, a server) and raise `structrl_ros.errors` only.
+Implementations say what they need (packages, a GPU, a server), and raise `structrl_ros.errors`.
 """
 
 from __future__ import annotations
@@ -85,11 +84,7 @@ class Policy(Protocol):
         """Forget everything of the episode before; may load what the new one needs."""
 
     def act(self, observation: Observation, subtask: Subtask, instruction: str) -> Float32:
-        """Return actions, shape (chunk_length, action_dimension).
-
-        Row 0 is for the stamp, or, for a policy that `continues`, for the time after the
-        committed rows.
-        """
+        """Return actions, shape (chunk_length, action_dimension); when row 0 is, see `spec`."""
 
     def close(self) -> None:
         """Free devices and memory; a second call does nothing."""
@@ -147,8 +142,7 @@ class StateBody(Body, Protocol):
     def features(self) -> Float32:
         """Return the state vector, shape (F,), the same layout for every task of the body.
 
-        It is a function of the scene (task, seed, initial state) and of `simulator_state()`
-        alone: a twin set to that state returns the same bits.
+        The scene and `simulator_state()` alone decide it: a twin that is set to them has its bits.
         """
 
 
