@@ -107,6 +107,7 @@ def closed_loop(
         player.close()
         close()
         folder.save([i.name for i in suite.instructions])
+        folder.close()
     console.print((out / 'results.md').read_text(encoding='utf-8'), markup=False, highlight=False)
 
 

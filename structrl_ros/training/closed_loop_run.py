@@ -26,6 +26,7 @@ from structrl_ros.evaluation.closed_loop_tables import markdown_tables
 from structrl_ros.models.whole_files import whole_file
 from structrl_ros.training.closed_loop_player import LoopPlayer
 from structrl_ros.training.episode_brain import Minds
+from structrl_ros.training.folder_lock import FolderLock
 from structrl_ros.training.journal import append_line
 from structrl_ros.training.journal import whole_lines
 from structrl_ros.types import JsonObject
@@ -40,7 +41,7 @@ MakeMinds = Callable[[AbstractInstruction], Minds | None]
 
 
 class LoopFolder:
-    """A run of the suite that may have begun."""
+    """A run of the suite that may have begun; one process at a time may hold it."""
 
     def __init__(self, path: Path, settings: JsonObject) -> None:
         """Begin a folder, or go on with one.
@@ -51,27 +52,27 @@ class LoopFolder:
                 number.
 
         Raises:
-            ParameterError: If it holds a run with other settings, or something else.
+            ParameterError: If it holds a run with other settings, or something else, or another
+                process holds it.
         """
         self.path = path
         self.settings = settings
         self.records: dict[tuple[str, str, int], LoopRecord] = {}
-        place = path / SETTINGS
         try:
             path.mkdir(parents=True, exist_ok=True)
-            if not place.exists() and any(path.iterdir()):
-                raise ParameterError(f'{path} is not empty and holds no run of the suite')
-            before = json.loads(place.read_text(encoding='utf-8')) if place.exists() else settings
-        except (OSError, ValueError) as error:
-            raise ParameterError(f'{place}: {error}') from None
-        for key in dict.fromkeys([*before, *settings]):
-            if before.get(key) != settings.get(key):
-                raise ParameterError(
-                    f'{path} was begun with {key} {before.get(key)}, now {settings.get(key)}'
-                )
-        with whole_file(place) as new:
-            new.write_text(f'{json.dumps(settings, indent=1)}\n', encoding='utf-8')
-        self._read()
+            self._lock = FolderLock(path, 'closed loop')
+        except OSError as error:
+            raise ParameterError(f'{path}: {error.strerror}') from None
+        try:
+            self._begin()
+            self._read()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Let another process have it; a second call does nothing."""
+        self._lock.close()
 
     def append(self, record: LoopRecord) -> None:
         """Keep a finished episode; it is on the disk when this returns.
@@ -106,6 +107,23 @@ class LoopFolder:
             with whole_file(self.path / name) as new:
                 new.write_text(f'{text}\n', encoding='utf-8')
         return document
+
+    def _begin(self) -> None:
+        """Write the settings; refuse those of a run that was begun with others."""
+        place = self.path / SETTINGS
+        try:
+            if not place.exists() and any(self.path.iterdir()):
+                raise ParameterError(f'{self.path} is not empty and holds no run of the suite')
+            text = place.read_text(encoding='utf-8') if place.exists() else None
+            before = self.settings if text is None else json.loads(text)
+        except (OSError, ValueError) as error:
+            raise ParameterError(f'{place}: {error}') from None
+        for key in dict.fromkeys([*before, *self.settings]):
+            was, now = before.get(key), self.settings.get(key)
+            if was != now:
+                raise ParameterError(f'{self.path} was begun with {key} {was}, now {now}')
+        with whole_file(place) as new:
+            new.write_text(f'{json.dumps(self.settings, indent=1)}\n', encoding='utf-8')
 
     def _read(self) -> None:
         """Read what was played; a line that a kill cut short was never counted."""

@@ -11,7 +11,6 @@ Lines come in the order in which episodes ended; everything else is in that of t
 from __future__ import annotations
 
 import base64
-import fcntl
 import json
 import os
 import secrets
@@ -35,6 +34,7 @@ from structrl_ros.evaluation.stopping import Stand
 from structrl_ros.evaluation.stopping import stand_of
 from structrl_ros.models.whole_files import whole_file
 from structrl_ros.training.evaluated_policy import policy_fingerprint
+from structrl_ros.training.folder_lock import FolderLock
 from structrl_ros.training.journal import append_line
 from structrl_ros.training.journal import whole_lines
 from structrl_ros.training.protocol_document import document_of_protocol
@@ -67,9 +67,12 @@ class EvaluationFolder:
         self.codes: tuple[str, ...] = tuple(self._document['codes'])
         self.trials: tuple[Trial, ...] = schedule(self.protocol, self.codes)
         self.records: dict[int, EpisodeRecord] = {}
-        self._lock = self._file = -1
+        self._file = -1
+        self._lock: FolderLock | None = None
         if not read_only:
-            self._hold()
+            self._lock = FolderLock(path, 'evaluation')
+            place = path / EPISODES
+            self._file = os.open(place, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         self._read_episodes()
 
     @property
@@ -131,20 +134,10 @@ class EvaluationFolder:
 
     def close(self) -> None:
         """Let another process have it; a second call does nothing."""
-        if self._lock >= 0:
+        if self._lock is not None:
             os.close(self._file)
-            os.close(self._lock)
-            self._lock = -1
-
-    def _hold(self) -> None:
-        self._lock = os.open(self.path, os.O_RDONLY)
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(self._lock)
-            raise ParameterError(f'evaluation {self.path} is in use by another process') from None
-        place = self.path / EPISODES
-        self._file = os.open(place, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+            self._lock.close()
+            self._lock = None
 
     def _names(self) -> dict[str, str]:
         """Return code to name of the policy."""

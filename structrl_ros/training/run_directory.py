@@ -10,9 +10,7 @@ The checkpoint is made beside the old one and takes its place when all of it is 
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 from pathlib import Path
 
 from structrl_ros.errors import CheckpointError
@@ -25,6 +23,7 @@ from structrl_ros.models.policies.base import ChunkPolicy
 from structrl_ros.models.whole_files import existing_folder
 from structrl_ros.models.whole_files import whole_file
 from structrl_ros.models.whole_files import whole_folder
+from structrl_ros.training.folder_lock import FolderLock
 from structrl_ros.training.trainer_state import TrainerState
 from structrl_ros.types import JsonObject
 
@@ -45,12 +44,7 @@ class RunDirectory:
         """
         self.path = path
         self.config = config
-        self._lock = os.open(path, os.O_RDONLY)
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(self._lock)
-            raise ParameterError(f'run directory {path} is in use by another process') from None
+        self._lock = FolderLock(path, 'run directory')
 
     @property
     def has_checkpoint(self) -> bool:
@@ -104,9 +98,7 @@ class RunDirectory:
 
     def close(self) -> None:
         """Let another process have it; a second call does nothing."""
-        if self._lock >= 0:
-            os.close(self._lock)
-            self._lock = -1
+        self._lock.close()
 
 
 def create_run(path: Path, config: JsonObject) -> RunDirectory:

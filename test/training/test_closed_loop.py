@@ -24,6 +24,7 @@ from structrl_ros.training.closed_loop_planners import WatchedPlanner
 from structrl_ros.training.closed_loop_planners import draw_misperception
 from structrl_ros.training.closed_loop_player import LoopPlayer
 from structrl_ros.training.closed_loop_player import LoopSettings
+from structrl_ros.training.closed_loop_run import LoopFolder
 from structrl_ros.training.closed_loop_suite import read_suite
 from structrl_ros.training.episode_brain import rule_minds
 from structrl_ros.types import Judgement
@@ -200,6 +201,16 @@ def test_a_suite_that_is_wrong_is_one_line(tmp_path):
         read_suite(wrong)
     with pytest.raises(ParameterError, match="instruction 'nothing'; known: fruit"):
         SUITE.select(['nothing'], [])
+
+
+def test_two_processes_cannot_play_into_one_folder(tmp_path):
+    first = LoopFolder(tmp_path / 'loop', {'seed': 0})
+    with pytest.raises(ParameterError, match='is in use by another process'):
+        LoopFolder(tmp_path / 'loop', {'seed': 0})
+    first.close()
+    with pytest.raises(ParameterError, match='was begun with seed 0, now 1'):
+        LoopFolder(tmp_path / 'loop', {'seed': 1})
+    LoopFolder(tmp_path / 'loop', {'seed': 0}).close()  # a refusal holds nothing
 
 
 def test_the_command_goes_on_where_it_was_and_refuses_other_settings(tmp_path):
