@@ -50,7 +50,7 @@ def console(
     from structrl_ros.console.serving import ConsoleServer
     from structrl_ros.console.serving import Place
     from structrl_ros.console.viewers import Viewers
-    from structrl_ros.nodes.console_node import ConsoleLink
+    from structrl_ros.nodes.console_link import ConsoleLink
     from structrl_ros.params.graph import process_environment
 
     os.environ.update(process_environment())  # as the graph's nodes have it: room for pictures

@@ -1,32 +1,23 @@
 """console_node: hears a graph for the console and carries out what its page asks for.
 
-It runs inside `structrl console`, whose server has a thread of its own. Cameras are subscribed to
-only while somebody looks at them: a simulator draws for subscribers alone.
+`console_link` runs it inside `structrl console`, whose server has a thread of its own. Cameras are
+subscribed to only while somebody looks at them: a simulator draws for subscribers alone.
 """
 
 from __future__ import annotations
 
-import contextlib
-import threading
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any
 
-import rclpy
 from rclpy.clock import Clock
 from rclpy.clock import ClockType
-from rclpy.exceptions import InvalidNamespaceException
-from rclpy.executors import ExternalShutdownException
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import ReliabilityPolicy
 
 from structrl_ros.console.live_state import Event
 from structrl_ros.console.live_state import LiveState
 from structrl_ros.console.pictures import PictureShelf
-from structrl_ros.errors import ParameterError
 from structrl_ros.nodes.console_operator import RosOperator
-from structrl_ros.nodes.contexts import open_context
 from structrl_ros.nodes.hearing import hear
 from structrl_ros.types import ROLES
 from structrl_ros.types import Intervention
@@ -113,51 +104,3 @@ class ConsoleNode(Node):
     def _look_around(self) -> None:
         roles = [r for r in ROLES if self.count_publishers(topics.image_topic(r))]
         self._state.look_around(self.operator.present(), self.operator.reasons(), roles)
-
-
-class ConsoleLink:
-    """The node with a context and a thread of its own; use as a context manager."""
-
-    def __init__(
-        self,
-        state: LiveState,
-        shelf: PictureShelf,
-        *,
-        namespace: str = '',
-        domain_id: int | None = None,
-    ) -> None:
-        """Make the node in a namespace, in the environment's domain or another.
-
-        Raises:
-            ParameterError: If the namespace is not one that ROS allows.
-        """
-        self._context = open_context(domain_id)
-        try:
-            self.node = ConsoleNode(
-                state, shelf, namespace=namespace or None, context=self._context
-            )
-        except InvalidNamespaceException as error:
-            rclpy.try_shutdown(context=self._context)
-            raise ParameterError(f'namespace {namespace!r} is not allowed: {error}') from None
-        self._executor = SingleThreadedExecutor(context=self._context)
-        self._executor.add_node(self.node)
-        self._thread = threading.Thread(target=self._spin, name='console_node', daemon=True)
-
-    def __enter__(self) -> ConsoleLink:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._executor.shutdown()
-        self._thread.join(5.0)
-        self.node.destroy_node()
-        rclpy.try_shutdown(context=self._context)
-
-    def _spin(self) -> None:
-        with contextlib.suppress(ExternalShutdownException):
-            self._executor.spin()

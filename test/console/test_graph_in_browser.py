@@ -22,7 +22,7 @@ from ros_domains import claimed_domain
 
 from structrl_ros.console.live_state import LiveState
 from structrl_ros.console.pictures import PictureShelf
-from structrl_ros.nodes.console_node import ConsoleLink
+from structrl_ros.nodes.console_link import ConsoleLink
 from structrl_ros.types import Safety
 from structrl_ros.types import SafetyState
 

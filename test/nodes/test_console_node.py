@@ -23,7 +23,7 @@ from structrl_ros.console.history import Cursor
 from structrl_ros.console.live_state import LiveState
 from structrl_ros.console.pictures import PictureShelf
 from structrl_ros.errors import ParameterError
-from structrl_ros.nodes.console_node import ConsoleLink
+from structrl_ros.nodes.console_link import ConsoleLink
 from structrl_ros.types import Episode
 from structrl_ros.types import Intervention
 from structrl_ros.types import Safety
