@@ -80,11 +80,6 @@ class Board:
         width_mm, height_mm = self.size_mm
         return np.array([0.0005 * width_mm, 0.0005 * height_mm, 0.0])
 
-    @property
-    def corner_count(self) -> int:
-        """Inner corners: what detection can find at most."""
-        return (self.columns - 1) * (self.rows - 1)
-
     def charuco(self) -> Any:
         """Return OpenCV's board, in metres.
 

@@ -160,11 +160,6 @@ class ChunkSchedule:
         first = track.last + 1 if self._whole else max(track.last + 1, track.due(now_ns))
         return max(0, len(track.rows) - first)
 
-    @property
-    def observation_stamp_ns(self) -> int | None:
-        """Stamp of the observation behind the running chunk, None when nothing runs."""
-        return None if self._running is None else self._running.chunk.stamp_ns
-
     def drop(self) -> int:
         """Forget everything (reset, new subtask, takeover, hold); return the rows not served."""
         left = sum(len(t.rows) - 1 - t.last for t in (self._running, self._pending) if t)

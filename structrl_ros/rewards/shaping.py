@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from numpy.typing import NDArray
 
 from structrl_ros.errors import ParameterError
 from structrl_ros.types import Float64
-
-Bool = NDArray[np.bool_]
 
 
 def shaping_term(
@@ -66,48 +63,3 @@ def shape_rewards(
     if len(rewards):
         terminated[-1] = terminal
     return rewards + shaping_term(phi[:-1], phi[1:], gamma=gamma, terminated=terminated)
-
-
-class PotentialShaping:
-    """Shaping for B environments that reset themselves, one step at a time.
-
-    Each episode starts at Phi_0 = 0 (Robo-Dopamine 2.0, Eq. 17), so the first shaping term of
-    the next episode never sees the potential of the one before.
-    """
-
-    def __init__(self, environments: int, *, gamma: float) -> None:
-        """Start an episode in each of B environments; gamma in (0, 1]."""
-        if not 0.0 < gamma <= 1.0:
-            raise ParameterError(f'gamma: must be in (0, 1], got {gamma}')
-        self._gamma = gamma
-        self._potential = np.zeros(environments)
-
-    def step(
-        self, task_rewards: Float64, potential: Float64, terminated: Bool, truncated: Bool
-    ) -> Float64:
-        """Return the shaped reward of one step or chunk.
-
-        Args:
-            task_rewards: Rewards of the task, shape (B,).
-            potential: Potential of the true next observation, shape (B,).
-            terminated: Shape (B,), or (B, K) for the K steps of a chunk.
-            truncated: Same shape as `terminated`.
-
-        Raises:
-            ParameterError: If the flags have another shape.
-        """
-        is_terminated = _any_step(terminated, len(self._potential))
-        is_over = is_terminated | _any_step(truncated, len(self._potential))
-        rewards = task_rewards + shaping_term(
-            self._potential, potential, gamma=self._gamma, terminated=is_terminated
-        )
-        self._potential = np.where(is_over, 0.0, potential)
-        return rewards
-
-
-def _any_step(flags: Bool, environments: int) -> Bool:
-    if flags.ndim not in (1, 2) or len(flags) != environments:
-        raise ParameterError(
-            f'flags: shape must be ({environments},) or ({environments}, K), got {flags.shape}'
-        )
-    return np.asarray(flags.reshape(environments, -1).any(axis=1))

@@ -31,11 +31,6 @@ class CpuSeconds:
         """All of it."""
         return self.physics + self.network + self.other
 
-    @property
-    def share_of_other(self) -> float:
-        """Share outside physics and network, [0, 1]."""
-        return self.other / self.total if self.total > 0.0 else 0.0
-
     def __add__(self, more: CpuSeconds) -> CpuSeconds:
         """Return the sum, part by part."""
         return CpuSeconds(

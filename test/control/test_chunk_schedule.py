@@ -94,7 +94,6 @@ def test_queue_does_not_survive_a_reset():
     schedule.accept(chunk(2, stamp=2 * PERIOD))
     assert schedule.drop() == 17
     assert serve(schedule, range(3, 12)) == [None] * 9
-    assert schedule.observation_stamp_ns is None
     assert schedule.rows_left(0) == 0
 
 

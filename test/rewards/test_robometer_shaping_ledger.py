@@ -14,7 +14,6 @@ from structrl_ros.rewards.ledger import audit
 from structrl_ros.rewards.robometer import expected_progress
 from structrl_ros.rewards.robometer import history_indices
 from structrl_ros.rewards.robometer import robometer_rewards
-from structrl_ros.rewards.shaping import PotentialShaping
 from structrl_ros.rewards.shaping import shape_rewards
 from structrl_ros.types import Reward
 
@@ -62,7 +61,6 @@ def test_history_is_causal_and_repeats_frames_when_short():
         (lambda: shape_rewards([1.0], [0.0], gamma=0.9, terminal=True), 'potential'),
         (lambda: shape_rewards([1.0], [0.0, np.inf], gamma=0.9, terminal=True), 'potential'),
         (lambda: shape_rewards([1.0], [0.0, 0.0], gamma=1.5, terminal=True), 'gamma'),
-        (lambda: PotentialShaping(1, gamma=0.0), 'gamma'),
     ],
 )
 def test_bad_input_names_the_field(call, field):
@@ -83,33 +81,6 @@ def test_shaping_sums_to_potential_difference(potential, gamma, terminal):
     discounts = gamma ** np.arange(len(potential))
     last = 0.0 if terminal else gamma ** len(potential) * phi[-1]
     assert np.sum(discounts * shaped) == pytest.approx(last - phi[0], abs=1e-12)
-
-
-@given(st.lists(st.tuples(POTENTIALS, st.booleans()), min_size=1, max_size=4))
-def test_streaming_shaping_equals_each_episode_alone(drawn):
-    streamed, alone = [], []
-    shaping = PotentialShaping(1, gamma=0.9)
-    for potential, terminal in drawn:
-        for step, phi in enumerate(potential):
-            is_last = step == len(potential) - 1
-            flags = np.array([is_last and terminal]), np.array([is_last and not terminal])
-            streamed.append(shaping.step(np.zeros(1), np.array([phi]), *flags)[0])
-        phi = [0.0, *potential]
-        alone.extend(shape_rewards(np.zeros(len(potential)), phi, gamma=0.9, terminal=terminal))
-    assert streamed == alone
-
-
-def test_dones_of_a_whole_chunk_reset_the_potential_too():
-    shaping = PotentialShaping(2, gamma=1.0)
-    none = np.zeros((2, 4), dtype=bool)
-    truncated = none.copy()
-    truncated[0, 1] = True
-    shaping.step(np.zeros(2), np.array([0.5, 0.5]), none, truncated)
-    np.testing.assert_array_equal(
-        shaping.step(np.zeros(2), np.array([0.75, 0.75]), none, none), [0.75, 0.25]
-    )
-    with pytest.raises(ParameterError, match='shape must be'):
-        shaping.step(np.zeros(2), np.zeros(2), np.zeros(3, dtype=bool), none)
 
 
 def balanced():

@@ -9,7 +9,6 @@ from structrl_ros.sim.libero.expert.grasping import TIP
 from structrl_ros.sim.libero.expert.grasping import WIDEST
 from structrl_ros.sim.libero.expert.grasping import GraspSearch
 from structrl_ros.sim.libero.expert.grasping import hand_boxes
-from structrl_ros.sim.libero.expert.grasping import horizontal_width
 from structrl_ros.sim.libero.expert.grasping import turned
 from structrl_ros.sim.libero.expert.heightmap import CELL
 from structrl_ros.sim.libero.expert.heightmap import HeightMap
@@ -99,12 +98,6 @@ def test_a_neighbour_changes_the_yaw():
     beside = GraspSearch(points, wall, TABLE).best(0.0)[0]
     assert abs(np.sin(free.yaw)) < 0.1
     assert abs(np.cos(beside.yaw)) < 0.1
-
-
-def test_horizontal_width_is_the_extent_along_a_direction():
-    points = box((1.0, 2.0, 3.0), (0.08, 0.04, 0.02))
-    assert horizontal_width(points, 0.0) == pytest.approx(0.08)
-    assert horizontal_width(points, np.pi / 2) == pytest.approx(0.04)
 
 
 def test_lowest_box_equals_the_highest_top_under_the_box():

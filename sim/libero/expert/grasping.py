@@ -88,12 +88,6 @@ def turned(points: Float64, yaw: float) -> Float64:
     return np.stack([c * x - s * y, s * x + c * y, z], axis=-1)
 
 
-def horizontal_width(points: Float64, yaw: float) -> float:
-    """Return the extent (m) of points, shape (N, 3), along the horizontal direction `yaw`."""
-    along = points[:, 0] * np.cos(yaw) + points[:, 1] * np.sin(yaw)
-    return float(np.ptp(along))
-
-
 def _pieces(values: Float64, gap: float) -> list[tuple[float, float]]:
     """Split sorted values at gaps wider than `gap`; return the ends of each run."""
     ordered = np.sort(values)
