@@ -97,6 +97,16 @@ class EvaluationResults:
         name = next((p.name for p in self.policies if p.code == code), '')
         return code if name in ('', code) else f'{name} ({code})'
 
+    @property
+    def headline(self) -> str:
+        """Successes of each policy so far, in a line."""
+        rates = [
+            f'{self.label(p.code)} {sum(e.success for e in self.of(p.code))} of '
+            f'{len(self.of(p.code))}'
+            for p in self.policies
+        ]
+        return f'{self.protocol}: {", ".join(rates)}; {self.planned} planned'
+
     def to_json(self) -> JsonObject:
         """Return the file's document."""
         return {

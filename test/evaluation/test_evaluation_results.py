@@ -67,6 +67,13 @@ def test_results_survive_the_file(tmp_path):
     assert document['policies'][0]['summary']['total']['success']['count'] == 1
 
 
+def test_headline_counts_each_policy_of_an_evaluation_that_is_not_over():
+    policies = (EvaluatedPolicy(code='A', name='before'), EvaluatedPolicy(code='B'))
+    episodes = record(0), record(1, False), record(2, code='B')
+    told = results(*episodes, policies=policies, planned=8).headline
+    assert told == 'p: before (A) 1 of 2, B 1 of 1; 8 planned'
+
+
 @pytest.mark.parametrize(
     ('change', 'line'),
     [

@@ -22,7 +22,8 @@ from structrl_ros.errors import ParameterError
 from structrl_ros.evaluation.protocol import PlacementCard
 from structrl_ros.evaluation.protocol import PlannedStart
 from structrl_ros.nodes.attendance import Attendance
-from structrl_ros.nodes.evaluator_node import graph_protocol
+from structrl_ros.nodes.graph_protocol import graph_protocol
+from structrl_ros.nodes.graph_protocol import policy_nodes
 from structrl_ros.params.evaluator import EvaluatorParameters
 
 pytestmark = pytest.mark.ros
@@ -110,6 +111,16 @@ def test_policies_of_the_graph_take_the_names_of_the_protocol(tmp_path):
     assert [p.name for p in named.policies] == ['expert']
     own = graph_protocol(EvaluatorParameters(protocol=path, out=out, name='mine'))
     assert [p.name for p in own.policies] == ['mine']
+
+
+def test_codes_are_played_by_the_nodes_of_their_policies_and_one_alone_by_none(tmp_path):
+    given = {'protocol': str(write(tmp_path)), 'out': str(tmp_path / 'o'), 'name': 'mine'}
+    alone = graph_protocol(EvaluatorParameters(**given)).policies
+    assert policy_nodes(alone, {'A': alone[0]}) == {}
+    more = {'other_policy': 'expert', 'other_name': 'yours'}
+    mine, yours = graph_protocol(EvaluatorParameters(**given, **more)).policies
+    nodes = policy_nodes((mine, yours), {'A': yours, 'B': mine})
+    assert nodes == {'A': 'other_policy_node', 'B': 'policy_node'}
 
 
 @pytest.mark.parametrize(
