@@ -65,7 +65,7 @@ def test_data_set_becomes_a_bag_and_the_bag_a_data_set(dataset, tmp_path):
 def test_imported_bag_holds_what_the_replayer_plays(dataset, tmp_path):
     from rclpy.serialization import deserialize_message
 
-    from structrl_ros.nodes.replayer_node import played_topics
+    from structrl_ros.nodes.replayed_topics import played_topics
     from structrl_ros.wire.chunk_codecs import action_chunk_from_message
     from structrl_ros.wire.qos import message_type
 

@@ -78,7 +78,7 @@ def test_type_of_another_version(tmp_path, synthetic_run):
     (line,) = lines_of(tmp_path / 'bag')
     assert line.startswith('structrl_msgs/msg/Plan is of another version: hash RIHS01_7777')
     pytest.importorskip('rclpy')
-    from structrl_ros.nodes.replayer_node import played_topics
+    from structrl_ros.nodes.replayed_topics import played_topics
 
     with pytest.raises(BagError, match=r'/plan in .* is another version of') as caught:
         played_topics(BagReader(tmp_path / 'bag'), 'all')

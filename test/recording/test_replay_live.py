@@ -15,7 +15,7 @@ from std_srvs.srv import SetBool
 from std_srvs.srv import Trigger
 from structrl_msgs.msg import Subtask
 
-from structrl_ros.nodes.replayer_node import NEEDED
+from structrl_ros.nodes.replay_outlets import NEEDED
 from structrl_ros.nodes.replayer_node import ReplayerNode
 from structrl_ros.wire import topics
 from structrl_ros.wire.qos import message_type
@@ -105,10 +105,10 @@ def stage(tmp_path, synthetic_run):
 def test_player_waits_until_somebody_hears_what_a_brain_needs(stage):
     player = stage(wait_s=600.0)
     player.spin()
-    assert player.player._played == 0
+    assert player.player._outlets.played == 0
     player.listen(NEEDED[:-1])
     player.spin()
-    assert player.player._played == 0
+    assert player.player._outlets.played == 0
     player.listen(NEEDED[-1:])
     player.wait(lambda: player.chunks() == list(range(1, CHUNKS + 1)))
 
@@ -133,9 +133,9 @@ def test_pause_holds_the_bag_and_a_seek_tells_the_plan_again(stage):
     player.wait(lambda: player.of(topics.EPISODE))
     player.call(SetBool, 'pause', SetBool.Request(data=True))
     player.spin()
-    played = player.player._played
+    played = player.player._outlets.played
     player.spin()
-    assert player.player._played == played
+    assert player.player._outlets.played == played
     player.heard.clear()
     assert player.change('position_s', 0.05).successful
     assert player.change('rate', 100.0).successful
