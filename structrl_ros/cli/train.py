@@ -38,7 +38,10 @@ Reward = Annotated[str, typer.Option(help='structured, terminal, robometer, or o
 Shaping = Annotated[
     str, typer.Option(help='GRM whose potential shapes the reward: a shipped name or a folder.')
 ]
-Config = Annotated[str, typer.Option(help='YAML file, or the name of one that ships.')]
+_SHIPPED = sorted(p.stem for p in (Path(__file__).parents[1] / 'training/configs').glob('*.yaml'))
+Config = Annotated[
+    str, typer.Option(help=f'YAML file, or the name of one that ships: {", ".join(_SHIPPED)}.')
+]
 Directory = Annotated[
     Path | None, typer.Option('--run-dir', help='Where the run is kept; default runs/<time>.')
 ]

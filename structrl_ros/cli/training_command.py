@@ -135,10 +135,14 @@ def _carry_out(
     from structrl_ros.cli.training_display import profile_table
     from structrl_ros.cli.training_display import rollback_advice
     from structrl_ros.training.run_trainer import carry_out
+    from structrl_ros.training.settings import SftSettings
 
     request = prepared.request
     typed = f'structrl train {request.trainer}'
     console.print(f'[bold]{typed}[/] [dim]{run.path}[/]\n{request.title}')
+    if isinstance(request.settings, SftSettings) and not run.has_checkpoint:
+        count = request.settings.demonstrations
+        console.print(f'first, until update 1: {count} episodes of the expert', highlight=False)
     display = TrainingDisplay(console, *_length(request))
     try:
         with display:

@@ -9,7 +9,10 @@ from typing import Any
 
 import torch
 
+from structrl_ros.errors import CheckpointError
 from structrl_ros.errors import ParameterError
+from structrl_ros.models.checkpoint import CONFIG
+from structrl_ros.models.checkpoint import WEIGHTS
 from structrl_ros.models.checkpoint import load_policy
 from structrl_ros.models.policies.base import ChunkPolicy
 from structrl_ros.models.policies.registry import config_from_json
@@ -58,6 +61,11 @@ def load_start(path: str, options: Mapping[str, Any] | None = None) -> ChunkPoli
     """
     folder = Path(path)
     inside = folder / CHECKPOINT / POLICY
+    if (folder / CONFIG).is_file() and not inside.is_dir() and not (folder / WEIGHTS).is_file():
+        raise CheckpointError(
+            f'{folder} is a run without a policy yet; it goes on by: structrl train TRAINER '
+            f'--resume --run-dir {folder}'
+        )
     policy = load_policy(inside if inside.is_dir() else folder)
     if not options:
         return policy

@@ -229,6 +229,12 @@ def test_a_mistake_is_one_clear_line_and_leaves_nothing_behind(
     assert not any(tmp_path.iterdir())
 
 
+def test_a_start_that_was_stopped_before_its_first_checkpoint_says_how_it_goes_on(tmp_path):
+    (tmp_path / 'config.json').write_text('{"trainer": "sft"}')
+    with pytest.raises(CheckpointError, match='a run without a policy yet; it goes on by'):
+        command('train', 'ppo', '--body', 'twin', '--start', str(tmp_path))
+
+
 def test_a_run_cannot_be_changed_while_it_goes_on(start):
     resume = ['train', 'sft', '--resume', '--run-dir', start]
     with pytest.raises(ParameterError, match='--body: a run goes on as it began'):
