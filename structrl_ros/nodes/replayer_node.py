@@ -23,6 +23,7 @@ from structrl_ros.nodes.replay_controls import ReplayControls
 from structrl_ros.nodes.replay_gate import ReplayGate
 from structrl_ros.nodes.replay_outlets import ReplayOutlets
 from structrl_ros.nodes.replayed_topics import played_topics
+from structrl_ros.nodes.spinning import drain
 from structrl_ros.nodes.spinning import run_node
 from structrl_ros.params.replayer import ReplayerParameters
 from structrl_ros.recording.bag_reader import BagReader
@@ -129,14 +130,7 @@ class ReplayerNode(Node):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the node until the end of the bag, SIGINT or SIGTERM."""
-    return run_node('replayer_node', ReplayerNode, _drain, arguments)
-
-
-def _drain(node: ReplayerNode, executor: Any) -> None:
-    """Give what was published last the time to be fetched."""
-    deadline = time.monotonic() + 0.5
-    while time.monotonic() < deadline:
-        executor.spin_once(timeout_sec=0.05)
+    return run_node('replayer_node', ReplayerNode, lambda _, executor: drain(executor), arguments)
 
 
 if __name__ == '__main__':

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from collections.abc import Sequence
 from types import FrameType
@@ -22,6 +23,8 @@ from structrl_ros.nodes.log_directory import ensure_log_directory
 
 #: Longest wait for something to do, seconds: the longest time until a signal is noticed.
 LOOK_S = 0.25
+#: Seconds of wall time at the end of a node in which messages under way are still moved.
+DRAIN_S = 0.5
 
 
 def catch_signals() -> threading.Event:
@@ -48,6 +51,13 @@ def spin_until(ended: threading.Event, executor: Executor) -> None:
             executor.spin_once(timeout_sec=LOOK_S)
     except ExternalShutdownException:
         pass
+
+
+def drain(executor: Executor) -> None:
+    """Take what is still under way, and give what was published last the time to be fetched."""
+    deadline = time.monotonic() + DRAIN_S
+    while time.monotonic() < deadline:
+        executor.spin_once(timeout_sec=0.05)
 
 
 def run_node(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
+from typing import cast
 from typing import get_args
 
 from rosbags.interfaces import Qos
@@ -34,6 +36,22 @@ class BagFormat:
     compression: Compression = 'none'
     split_bytes: int = 0
     split_seconds: float = 0.0
+
+    @classmethod
+    def of_settings(
+        cls, storage: str, compression: str, split_megabytes: float, split_seconds: float
+    ) -> Self:
+        """Return the format that parameters name.
+
+        Raises:
+            ParameterError: If it is not allowed.
+        """
+        return cls(
+            storage=cast(Storage, storage),
+            compression=cast(Compression, compression),
+            split_bytes=round(split_megabytes * 1e6),
+            split_seconds=split_seconds,
+        )
 
     def __post_init__(self) -> None:
         """Refuse what is not allowed.

@@ -16,7 +16,7 @@ import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.serialization import deserialize_message
 
-from structrl_ros.nodes.recorder_node import recorded_topics
+from structrl_ros.nodes.recorded_topics import recorded_topics
 from structrl_ros.recording.bag_reader import BagReader
 from structrl_ros.recording.decoding import decode
 from structrl_ros.recording.decoding import is_decodable

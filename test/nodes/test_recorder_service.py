@@ -15,7 +15,6 @@ from ros_domains import claimed_domain
 from std_srvs.srv import SetBool
 
 from structrl_ros.nodes.recorder_node import RecorderNode
-from structrl_ros.nodes.recorder_node import next_directory
 from structrl_ros.recording.bag_reader import BagReader
 from structrl_ros.types import Episode
 from structrl_ros.types import Reward
@@ -64,13 +63,13 @@ class Graph:
         """Publish a reward once somebody is there to hear it, and let it be heard."""
         publisher = self.sent[topics.REWARD]
         self.spin_until(publisher.get_subscription_count)
-        before = self.recorder._bag.counts.total()
+        before = self.recorder._bags.counts.total()
         publisher.publish(reward_to_message(Reward(chunk, 1, chunk, 0.5, (), 0.5, False, False)))
-        self.spin_until(lambda: self.recorder._bag.counts.total() > before)
+        self.spin_until(lambda: self.recorder._bags.counts.total() > before)
 
     def hear(self, topic):
         """Wait until the bag has a message of a topic; what is latched comes in its own time."""
-        self.spin_until(lambda: self.recorder._bag.counts[topic])
+        self.spin_until(lambda: self.recorder._bags.counts[topic])
 
     def close(self):
         self.recorder.close()
@@ -116,12 +115,3 @@ def test_asking_for_what_is_so_already_changes_nothing(graph, tmp_path):
     assert graph.record(False).success
     assert not graph.record(False).success
     assert [path.name for path in tmp_path.iterdir()] == ['bag']
-
-
-def test_the_next_folder_is_free_and_without_a_name_it_is_one_of_a_run(tmp_path):
-    assert next_directory(str(tmp_path / 'new')) == tmp_path / 'new'
-    (tmp_path / 'new').mkdir()
-    (tmp_path / 'new_2').mkdir()
-    assert next_directory(str(tmp_path / 'new')) == tmp_path / 'new_3'
-    assert next_directory('').parts[0] == 'runs'
-    assert next_directory('').name == 'bag'

@@ -396,6 +396,13 @@ def test_compression_makes_a_bag_smaller(tmp_path):
     assert sizes[1] < 0.5 * sizes[0]
 
 
+def test_settings_name_the_form_of_a_bag():
+    form = BagFormat.of_settings('mcap', 'zstd', 1.5, 60.0)
+    assert form == BagFormat(compression='zstd', split_bytes=1_500_000, split_seconds=60.0)
+    with pytest.raises(ParameterError, match='of sqlite3; allowed: none'):
+        BagFormat.of_settings('sqlite3', 'zstd', 0.0, 0.0)
+
+
 @pytest.mark.parametrize(
     ('options', 'text'),
     [
