@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel
-from pydantic import ConfigDict
 from pydantic import Field
 
 from structrl_ros.models.policies.diffusion import DiffusionConfig
+from structrl_ros.training.checked_model import CheckedModel
 from structrl_ros.training.diffusion_chunks import PictureChunks
 
 
-class DiffusionSettings(BaseModel):
+class DiffusionSettings(CheckedModel):
     """Sizes of the policy, and how it imitates."""
-
-    model_config = ConfigDict(frozen=True, extra='forbid', allow_inf_nan=False)
 
     seed: int = Field(0, ge=0, lt=2**31, description='Seed of weights, minibatches and noise.')
     device: str = Field('cpu', description="Where the policy is: 'cpu', 'cuda:0', ...")

@@ -7,22 +7,19 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel
-from pydantic import ConfigDict
 from pydantic import Field
 
 from structrl_ros.models.grm.config import GrmConfig
 from structrl_ros.progress.curriculum import REPLAY_SHARE
 from structrl_ros.progress.strip import Layout
+from structrl_ros.training.checked_model import CheckedModel
 
 Control = Literal['E0', 'E1', 'E2', 'E3', 'E4']
 LayoutName = Literal['panel', 'static']
 
 
-class CurriculumSettings(BaseModel):
+class CurriculumSettings(CheckedModel):
     """What a run over pairs depends on, whatever network learns from them."""
-
-    model_config = ConfigDict(frozen=True, extra='forbid', allow_inf_nan=False)
 
     seed: int = Field(0, ge=0, lt=2**31, description='Of weights, pairs, order and augmentation.')
     control: Control = Field('E4', description='Order of the pairs: the paper, or a control.')

@@ -10,21 +10,18 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel
-from pydantic import ConfigDict
 from pydantic import Field
 from pydantic import model_validator
 
 from structrl_ros.models.grm.vlm_config import LORA_TARGETS
+from structrl_ros.training.checked_model import CheckedModel
 
 #: Prompt that stands for the questions of the set as they are.
 SET_PROMPT = 'set'
 
 
-class PlannerSettings(BaseModel):
+class PlannerSettings(CheckedModel):
     """What both stages have."""
-
-    model_config = ConfigDict(frozen=True, extra='forbid', allow_inf_nan=False)
 
     base: str = Field('', description='Folder of a vision-language model, or its id on the hub.')
     adapter: str = Field('', description='LoRA adapter of that base to go on from.')

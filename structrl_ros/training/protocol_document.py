@@ -19,8 +19,6 @@ from typing import Any
 from typing import Literal
 
 import yaml
-from pydantic import BaseModel
-from pydantic import ConfigDict
 from pydantic import Field
 from pydantic import ValidationError
 from pydantic import field_validator
@@ -34,21 +32,18 @@ from structrl_ros.evaluation.protocol import Protocol
 from structrl_ros.evaluation.protocol import ProtocolTask
 from structrl_ros.evaluation.protocol import StopRule
 from structrl_ros.sim.registry import BODIES
+from structrl_ros.training.checked_model import CheckedModel
 from structrl_ros.types import JsonObject
 
 
-class _Document(BaseModel):
-    model_config = ConfigDict(frozen=True, extra='forbid', allow_inf_nan=False)
-
-
-class CardDocument(_Document):
+class CardDocument(CheckedModel):
     """How a person sets up a start."""
 
     text: str = Field(min_length=1)
     picture: str = ''
 
 
-class TaskDocument(_Document):
+class TaskDocument(CheckedModel):
     """A task; in YAML its name alone is enough."""
 
     name: str = Field(min_length=1)
@@ -56,7 +51,7 @@ class TaskDocument(_Document):
     cards: tuple[CardDocument, ...] = ()
 
 
-class PolicyDocument(_Document):
+class PolicyDocument(CheckedModel):
     """A policy, as policy_node takes it."""
 
     policy: Literal['expert', 'flow', 'checkpoint', 'remote']
@@ -71,7 +66,7 @@ class PolicyDocument(_Document):
         return self
 
 
-class StopDocument(_Document):
+class StopDocument(CheckedModel):
     """When to stop before the schedule is done."""
 
     rule: Literal['none', 'rate', 'paired']
@@ -87,7 +82,7 @@ class StopDocument(_Document):
         return self
 
 
-class ProtocolDocument(_Document):
+class ProtocolDocument(CheckedModel):
     """A protocol file."""
 
     format: Literal[1]
@@ -102,11 +97,11 @@ class ProtocolDocument(_Document):
     order: Literal['fixed', 'interleaved', 'shuffled'] = 'fixed'
     order_seed: int = Field(0, ge=0)
     blinding: bool = False
-    policies: dict[str, PolicyDocument] = {}
+    policies: dict[str, PolicyDocument] = Field(default_factory=dict)
     stop: StopDocument = Field(
         default_factory=lambda: StopDocument.model_validate({'rule': 'none'})
     )
-    body_options: dict[str, Any] = {}
+    body_options: dict[str, Any] = Field(default_factory=dict)
 
     @field_validator('tasks', mode='before')
     @classmethod

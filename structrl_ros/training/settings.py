@@ -8,17 +8,13 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel
-from pydantic import ConfigDict
 from pydantic import Field
 from pydantic import model_validator
 
-
-class _Settings(BaseModel):
-    model_config = ConfigDict(frozen=True, extra='forbid', allow_inf_nan=False)
+from structrl_ros.training.checked_model import CheckedModel
 
 
-class RunSettings(_Settings):
+class RunSettings(CheckedModel):
     """What every trainer has."""
 
     seed: int = Field(0, ge=0, lt=2**31, description='Seed of starts, noise and minibatches.')
