@@ -8,7 +8,6 @@ and never logged.
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from structrl_ros.errors import PlannerUnavailableError
 from structrl_ros.models.vlm.endpoint import Endpoint
 from structrl_ros.models.vlm.endpoint import TransientError
 from structrl_ros.models.vlm.endpoint import check_address
-from structrl_ros.models.vlm.endpoint import wait_of
+from structrl_ros.models.vlm.endpoint import tried
 from structrl_ros.types import JsonObject
 
 Answer = TypeVar('Answer')
@@ -124,18 +123,17 @@ class ChatClient:
             'temperature': 0,
             **more,
         }
-        tries = self.settings.retries + 1
-        reason = ''
-        for attempt in range(tries):
-            try:
-                return self._try(body, read)
-            except TransientError as error:
-                reason = str(error)
-                if attempt + 1 < tries:
-                    time.sleep(
-                        wait_of(attempt, self.settings.backoff_s, error.wait_s, _MAX_WAIT_S)
-                    )
-        raise PlannerUnavailableError(f'{self._where()}: {reason} ({tries} tries)')
+        own = self.settings
+        try:
+            return tried(
+                lambda: self._try(body, read),
+                retries=own.retries,
+                backoff_s=own.backoff_s,
+                most_wait_s=_MAX_WAIT_S,
+            )
+        except TransientError as error:
+            tries = own.retries + 1
+            raise PlannerUnavailableError(f'{self._where()}: {error} ({tries} tries)') from None
 
     def _try(self, body: JsonObject, read: Callable[[Any], Answer]) -> Answer:
         """Send once; raise a transient error where another try may help."""

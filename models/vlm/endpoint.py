@@ -9,12 +9,16 @@ from __future__ import annotations
 import os
 import random
 import time
+from collections.abc import Callable
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from structrl_ros.errors import ParameterError
+
+Answer = TypeVar('Answer')
 
 #: Statuses after which another try may fare better.
 RETRIED_STATUS = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
@@ -145,10 +149,33 @@ def check_address(base_url: str, model: str) -> None:
         raise ParameterError('model is empty; allowed: the name of a model on the server')
 
 
-def wait_of(attempt: int, backoff_s: float, wished_s: float, most_s: float) -> float:
-    """Return the wait before the next try: doubling, with jitter, or what the server wants."""
-    doubled = backoff_s * 2**attempt * random.uniform(0.8, 1.2)
-    return min(max(doubled, wished_s), most_s)
+def tried(
+    ask: Callable[[], Answer],
+    *,
+    retries: int,
+    backoff_s: float,
+    most_wait_s: float,
+    sleep: Callable[[float], object] = time.sleep,
+) -> Answer:
+    """Return what `ask` returns, asking again after a failure that another try may mend.
+
+    Args:
+        ask: One try.
+        retries: Tries after the first, from 0.
+        backoff_s: Wait before the second try, with jitter; doubles with each further one.
+        most_wait_s: Longest wait, whatever the server wants.
+        sleep: Waits, seconds.
+
+    Raises:
+        TransientError: Of the last try.
+    """
+    for attempt in range(retries):
+        try:
+            return ask()
+        except TransientError as error:
+            doubled = backoff_s * 2**attempt * random.uniform(0.8, 1.2)
+            sleep(min(max(doubled, error.wait_s), most_wait_s))
+    return ask()
 
 
 def one_line(text: str, key: str) -> str:

@@ -20,7 +20,7 @@ from structrl_ros.models.vlm.endpoint import Reply
 from structrl_ros.models.vlm.endpoint import TransientError
 from structrl_ros.models.vlm.endpoint import check_address
 from structrl_ros.models.vlm.endpoint import one_line
-from structrl_ros.models.vlm.endpoint import wait_of
+from structrl_ros.models.vlm.endpoint import tried
 from structrl_ros.training.image_edit_picture import ImageAnswerError
 from structrl_ros.training.image_edit_picture import png_of
 from structrl_ros.training.image_edit_picture import read_answer
@@ -165,17 +165,23 @@ class ImageEditor:
             for n, png in enumerate(map(png_of, request.pictures))
         ]
         name = self.identifier(request)
-        tries = self.settings.retries + 1
-        for attempt in range(tries):
+        own = self.settings
+
+        def ask() -> EditAnswer:
             self._before_try()
-            try:
-                return self._try(request, files, name)
-            except TransientError as error:
-                last = error
-            if attempt + 1 < tries:
-                self._sleep(wait_of(attempt, self.settings.backoff_s, last.wait_s, _MAX_WAIT_S))
-        kind = EditorUnavailableError if last.is_of_server else ImageEditError
-        raise kind(f'{self._where()}: {last} ({tries} tries)')
+            return self._try(request, files, name)
+
+        try:
+            return tried(
+                ask,
+                retries=own.retries,
+                backoff_s=own.backoff_s,
+                most_wait_s=_MAX_WAIT_S,
+                sleep=self._sleep,
+            )
+        except TransientError as error:
+            kind = EditorUnavailableError if error.is_of_server else ImageEditError
+            raise kind(f'{self._where()}: {error} ({own.retries + 1} tries)') from None
 
     def close(self) -> None:
         """Close the connections; a second call does nothing."""
