@@ -22,8 +22,8 @@ from PIL import Image
 
 from structrl_ros.errors import ParameterError
 from structrl_ros.errors import StructRLError
-from structrl_ros.nodes.overlay_node import Live
 from structrl_ros.nodes.overlay_node import OverlayNode
+from structrl_ros.nodes.watched_camera import Live
 from structrl_ros.recording.overlay_document import overlay_document
 from structrl_ros.types import JsonObject
 from structrl_ros.types import UInt8
@@ -49,7 +49,7 @@ class OverlayPage:
         Raises:
             ParameterError: If the port cannot be had.
         """
-        self._node = node
+        self._cards, self._camera = node.cards, node.camera
         page = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -62,7 +62,8 @@ class OverlayPage:
         try:
             self._server = ThreadingHTTPServer((HOST, port), Handler)
         except OSError as error:
-            raise ParameterError(f'cannot listen on {HOST}:{port}: {error.strerror}') from None
+            why = f'cannot listen on {HOST}:{port}: {error.strerror}; another port: --port 0'
+            raise ParameterError(why) from None
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
 
@@ -106,32 +107,29 @@ class OverlayPage:
             ParameterError: If a value is not allowed, or no picture has come.
         """
         if path == '/':
-            return 'text/html; charset=utf-8', overlay_document(self._node.role).encode()
+            return 'text/html; charset=utf-8', overlay_document(self._camera.role).encode()
         if path == '/state.json':
             state = self.state(_number(query, 'card', 0))
             return 'application/json', json.dumps(state).encode()
         if path == '/reference.jpg':
             card = _number(query, 'card', 0)
-            references = self._node.references
-            if not 0 <= card < len(references):
-                raise ParameterError(f'card {card}; allowed: below {len(references)}')
-            return 'image/jpeg', _jpeg(references[card].picture)
+            return 'image/jpeg', _jpeg(self._cards.reference(card).picture)
         if path == '/overlay.jpg':
             return 'image/jpeg', self._drawn(query)
         raise KeyError(path)
 
     def state(self, card: int) -> JsonObject:
         """Return the references, how old the newest picture is, and how well it matches."""
-        self._node.ask()
+        self._camera.ask()
         live = self._live()
         found: JsonObject = {
-            'role': self._node.role,
-            'references': [{'name': r.name, 'text': r.text} for r in self._node.references],
+            'role': self._camera.role,
+            'references': [{'name': r.name, 'text': r.text} for r in self._cards.references],
             'age_s': None if live is None else round(time.monotonic() - live.heard_s, 2),
             'match': None,
         }
-        if live is not None and card < len(self._node.references):
-            overlay = self._node.overlay(card, live.picture)
+        if live is not None and card < len(self._cards.references):
+            overlay = self._cards.overlay(card, live.picture)
             match, shift = overlay.match(live.picture), overlay.shift_px(live.picture)
             found['match'] = {
                 'score': round(match.score, 3),
@@ -142,17 +140,17 @@ class OverlayPage:
         return found
 
     def _live(self) -> Live | None:
-        live = self._node.live
+        live = self._camera.live
         if live is None or time.monotonic() - live.heard_s > OLD_S:
             return None
         return live
 
     def _drawn(self, query: dict[str, str]) -> bytes:
-        self._node.ask()
+        self._camera.ask()
         live = self._live()
         if live is None:
-            raise ParameterError(f'no picture of {self._node.role} for {OLD_S:g} s')
-        overlay = self._node.overlay(_number(query, 'card', 0), live.picture)
+            raise ParameterError(f'no picture of {self._camera.role} for {OLD_S:g} s')
+        overlay = self._cards.overlay(_number(query, 'card', 0), live.picture)
         alpha = _number(query, 'percent', 50) / 100.0
         return _jpeg(overlay.draw(live.picture, query.get('mode', 'blend'), alpha))
 

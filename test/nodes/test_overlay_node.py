@@ -49,13 +49,13 @@ def test_the_camera_is_heard_and_overlays_are_published_only_for_subscribers(tmp
     with overlay(tmp_path, reference=wanted, rate_hz=60.0) as (node, looker):
         looker.look(topics.image_topic(ROLE))
         looker.wait(lambda: len(looker.heard[topics.image_topic(ROLE)]) >= 10)
-        assert not node.hears
+        assert not node.camera.is_heard
         subscription = looker.look(topic)
         looker.wait(lambda: len(looker.heard[topic]) >= 3)
-        assert node.hears
+        assert node.camera.is_heard
         # In the executor's thread: it waits for the subscription just now.
         looker.executor.create_task(lambda: looker.node.destroy_subscription(subscription))
-        looker.wait(lambda: not node.hears)
+        looker.wait(lambda: not node.camera.is_heard)
     assert topic not in TOPICS  # no recorder subscribes
     message = looker.heard[topic][0]
     _, shown = image_from_message(message)
@@ -101,7 +101,7 @@ def test_without_a_reference_the_first_picture_is_one(tmp_path):
         looker.look(score)
         looker.wait(lambda: looker.heard[score])
     assert looker.heard[score][0].data == pytest.approx(1.0)
-    assert node.references[0].name == 'the first picture that was heard'
+    assert node.cards.references[0].name == 'the first picture that was heard'
 
 
 def test_a_reference_of_another_size_is_cut_and_scaled(tmp_path):

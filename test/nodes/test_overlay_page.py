@@ -80,12 +80,12 @@ def state(page, card=0):
 def test_the_page_serves_overlays_of_every_card(tmp_path):
     with page_of(tmp_path) as (page, node, looker):
         looker.wait(lambda: state(page)['match'])  # asking makes the node hear the camera
-        assert node.hears
+        assert node.camera.is_heard
         first, second = state(page, 0), state(page, 1)
         status, headers, body = get(page, '/overlay.jpg?card=0&mode=difference&percent=100')
         reference = get(page, '/reference.jpg?card=0')[2]
         html = get(page, '/')[2].decode()
-        looker.wait(lambda: not node.hears)  # nobody asks any more
+        looker.wait(lambda: not node.camera.is_heard)  # nobody asks any more
     assert first['match']['score'] == pytest.approx(Overlay(WANTED).match(LIVE).score, abs=1e-3)
     assert second['match']['score'] == pytest.approx(1.0)
     assert [r['name'] for r in first['references']] == [
@@ -108,7 +108,7 @@ def test_what_is_not_allowed_is_refused_in_one_line(tmp_path):
             '/overlay.jpg?card=-1': (400, "card is '-1'; allowed: a whole number"),
             '/overlay.jpg?mode=negative': (400, "overlay 'negative' with alpha 0.5; allowed"),
             '/overlay.jpg?percent=400': (400, 'alpha 4.0; allowed'),
-            '/reference.jpg?card=2': (400, 'card 2; allowed: below 2'),
+            '/reference.jpg?card=2': (400, 'card 2; allowed: 0 to 1'),
             '/etc/passwd': (404, 'no such page'),
         }
         for path, (status, line) in wrong.items():
