@@ -28,7 +28,7 @@ from structrl_ros.training.closed_loop_player import LoopPlayer
 from structrl_ros.training.episode_brain import Minds
 from structrl_ros.training.folder_lock import FolderLock
 from structrl_ros.training.journal import append_line
-from structrl_ros.training.journal import whole_lines
+from structrl_ros.training.journal import read_journal
 from structrl_ros.types import JsonObject
 
 SETTINGS = 'closed_loop.json'
@@ -128,13 +128,8 @@ class LoopFolder:
     def _read(self) -> None:
         """Read what was played; a line that a kill cut short was never counted."""
         place = self.path / EPISODES
-        lines, length = whole_lines(place)
-        for number, line in enumerate(lines, 1):
-            try:
-                record = loop_record_from_json(json.loads(line))
-            except (ValueError, ParameterError) as error:
-                raise ParameterError(f'{place}, line {number}: {error}') from None
-            self.records[record.key] = record
+        records, length = read_journal(place, loop_record_from_json)
+        self.records = {record.key: record for record in records}
         if length is not None:
             os.truncate(place, length)
 

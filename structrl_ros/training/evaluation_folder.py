@@ -36,7 +36,7 @@ from structrl_ros.models.whole_files import whole_file
 from structrl_ros.training.evaluated_policy import policy_fingerprint
 from structrl_ros.training.folder_lock import FolderLock
 from structrl_ros.training.journal import append_line
-from structrl_ros.training.journal import whole_lines
+from structrl_ros.training.journal import read_journal
 from structrl_ros.training.protocol_document import document_of_protocol
 from structrl_ros.training.protocol_document import protocol_of_document
 from structrl_ros.types import JsonObject
@@ -156,12 +156,8 @@ class EvaluationFolder:
     def _read_episodes(self) -> None:
         """Read what was played; a line that a kill cut short was never counted."""
         place = self.path / EPISODES
-        lines, length = whole_lines(place)
-        for number, line in enumerate(lines, 1):
-            try:
-                record = record_from_json(json.loads(line))
-            except (ValueError, ParameterError) as error:
-                raise ParameterError(f'{place}, line {number}: {error}') from None
+        records, length = read_journal(place, record_from_json)
+        for number, record in enumerate(records, 1):
             trial = self.trials[record.number] if record.number < len(self.trials) else None
             if trial is None or (trial.code, trial.start.key) != (record.code, record.key):
                 raise ParameterError(f'{place}, line {number}: no episode of this protocol')

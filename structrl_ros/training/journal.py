@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from structrl_ros.errors import ParameterError
 from structrl_ros.types import JsonObject
+
+Record = TypeVar('Record')
 
 
 def append_line(file: int, path: Path, document: JsonObject) -> None:
@@ -31,13 +35,28 @@ def append_line(file: int, path: Path, document: JsonObject) -> None:
         raise ParameterError(f'{path}: the disk is full')
 
 
-def whole_lines(path: Path) -> tuple[list[bytes], int | None]:
-    """Return the lines that were written whole; one that a kill cut short was never counted.
+def read_journal(
+    path: Path, read: Callable[[JsonObject], Record]
+) -> tuple[list[Record], int | None]:
+    """Return the records that were written whole; one that a kill cut short was never counted.
+
+    Args:
+        path: Of the journal; one that is not there is empty.
+        read: Makes a record of a document.
 
     Returns:
-        The lines, and the length in bytes to which the journal is to be cut; None if no line is
+        The records, and the length in bytes to which the journal is to be cut; None if no line is
         cut short.
+
+    Raises:
+        ParameterError: If a line is no record, with its number.
     """
     data = path.read_bytes() if path.exists() else b''
     whole = data[: data.rfind(b'\n') + 1]
-    return whole.splitlines(), len(whole) if len(whole) < len(data) else None
+    records = []
+    for number, line in enumerate(whole.splitlines(), 1):
+        try:
+            records.append(read(json.loads(line)))
+        except (ValueError, ParameterError) as error:
+            raise ParameterError(f'{path}, line {number}: {error}') from None
+    return records, len(whole) if len(whole) < len(data) else None
