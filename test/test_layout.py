@@ -34,8 +34,16 @@ def is_room(path: Path) -> bool:
 #: Rooms of the code that runs, and how long things in them may be; numbers that only fall.
 ROOMS = ('structrl_ros', 'models', 'sim', 'launch')
 MODULE_LINES, MEDIAN_LINES, FUNCTION_LINES = 300, 125, 60
-#: Modules `*_node.py`: the longest, and how many are longer than the 150 lines that they aim at.
-NODE_LINES, LONG_NODES = 274, 10
+#: Longest `*_node.py`: what is not wiring of a node lives beside it or in a room of its own.
+NODE_LINES = 150
+#: Nodes that are longer yet, and how long; a list that only gets shorter.
+LONG_NODES: dict[str, int] = {
+    'camera_node': 209,
+    'grm_node': 176,
+    'planner_node': 190,
+    'policy_node': 201,
+    'sim_node': 200,
+}
 
 
 def package_element(tag: str, folder: str = '.') -> ElementTree.Element:
@@ -219,10 +227,9 @@ def test_modules_are_short(modules: dict[str, str]) -> None:
 
 
 def test_nodes_are_thin(modules: dict[str, str]) -> None:
-    lines = {p: t.count('\n') for p, t in modules.items() if p.endswith('_node.py')}
+    lines = {Path(p).stem: t.count('\n') for p, t in modules.items() if p.endswith('_node.py')}
     assert len(lines) > 10
-    assert {p: n for p, n in lines.items() if n > NODE_LINES} == {}
-    assert sum(n > 150 for n in lines.values()) <= LONG_NODES
+    assert {n: k for n, k in lines.items() if k > LONG_NODES.get(n, NODE_LINES)} == {}
 
 
 def test_functions_are_short(modules: dict[str, str]) -> None:
