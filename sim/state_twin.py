@@ -10,6 +10,7 @@ from typing import Any
 
 from structrl_ros.errors import ParameterError
 from structrl_ros.ports import StateBody
+from structrl_ros.sim.follower import Follower
 from structrl_ros.sim.privileged_policy import needed_state
 from structrl_ros.sim.registry import make_body
 from structrl_ros.types import Float32
@@ -37,7 +38,7 @@ class StateTwin:
                 f'body {body_name!r} tells no state vector; a policy for it needs cameras'
             )
         self._body: StateBody = body
-        self._scene: tuple[str, int, int] | None = None
+        self._follower = Follower(body)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -46,8 +47,7 @@ class StateTwin:
 
     def features(self, state: SimulatorState) -> Float32:
         """Return the state vector of a simulator state, shape (F,)."""
-        self.place(state.task, state.seed, state.initial_state)
-        self._body.set_simulator_state(state.state)
+        self._follower.follow(state)
         return self._body.features()
 
     def observe(self, observation: Observation) -> Float32:
@@ -68,12 +68,8 @@ class StateTwin:
 
     def place(self, task: str, seed: int, initial_state: int) -> None:
         """Build a scene, unless it is the present one."""
-        scene = (task, seed, initial_state)
-        if self._scene != scene:
-            self._body.reset(*scene)
-            self._scene = scene
+        self._follower.place(task, seed, initial_state)
 
     def close(self) -> None:
         """Free the twin; a second call does nothing."""
-        self._body.close()
-        self._scene = None
+        self._follower.close()

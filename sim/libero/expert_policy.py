@@ -17,6 +17,7 @@ from typing import Protocol
 
 import numpy as np
 
+from structrl_ros.sim.follower import Follower
 from structrl_ros.sim.libero.body import LiberoBody
 from structrl_ros.sim.privileged_policy import check_body
 from structrl_ros.sim.privileged_policy import expert_spec
@@ -72,7 +73,7 @@ class LiberoExpert:
         self.spec = expert_spec('libero_expert', chunk_length)
         self._make_skill = make_skill
         self._twin = LiberoBody()
-        self._scene: tuple[str, int, int] | None = None
+        self._follower = Follower(self._twin)
         self._episode: int | None = None
         self._memories: dict[int, _Memory] = {}
 
@@ -85,7 +86,7 @@ class LiberoExpert:
         check_body(episode, self._twin.spec.name)
         self._memories.clear()
         self._episode = episode.episode
-        self._place(episode.task, episode.seed, episode.initial_state)
+        self._follower.place(episode.task, episode.seed, episode.initial_state)
 
     def act(self, observation: Observation, subtask: Subtask, instruction: str) -> Float32:
         """Return the actions of one chunk, shape (chunk_length, 7), after the committed ones.
@@ -101,8 +102,7 @@ class LiberoExpert:
             SimulationError: If no skill fits the subtask.
         """
         now = needed_state(observation)
-        self._place(now.task, now.seed, now.initial_state)
-        self._twin.set_simulator_state(now.state)
+        self._follower.follow(now)
         memory = self._recall(now, subtask)
         committed = observation.committed
         sent = np.zeros((0, 7), dtype=np.float32) if committed is None else committed
@@ -122,15 +122,8 @@ class LiberoExpert:
 
     def close(self) -> None:
         """Free the twin; a second call does nothing."""
-        self._twin.close()
-        self._scene = None
+        self._follower.close()
         self._memories.clear()
-
-    def _place(self, task: str, seed: int, initial_state: int) -> None:
-        scene = (task, seed, initial_state)
-        if self._scene != scene:
-            self._twin.reset(*scene)
-            self._scene = scene
 
     def _recall(self, now: SimulatorState, subtask: Subtask) -> _Memory:
         """Return the memory that belongs to a step, or a fresh one.

@@ -13,6 +13,7 @@ import numpy as np
 
 from structrl_ros.errors import SimulationError
 from structrl_ros.ports import StateBody
+from structrl_ros.sim.follower import Follower
 from structrl_ros.sim.privileged_policy import check_body
 from structrl_ros.sim.privileged_policy import expert_spec
 from structrl_ros.sim.privileged_policy import needed_state
@@ -61,7 +62,7 @@ class TabletopExpert:
         self.spec = expert_spec(
             f'{body.name}_expert', chunk_length, control_rate_hz=body.control_rate_hz
         )
-        self._scene: tuple[str, int, int] | None = None
+        self._follower = Follower(self._twin)
 
     def reset(self, episode: Episode) -> None:
         """Build the twin of the episode's scene.
@@ -70,7 +71,7 @@ class TabletopExpert:
             SimulationError: If the body is no tabletop, or the scene does not exist.
         """
         check_body(episode, self._twin.spec.name)
-        self._place(episode.task, episode.seed, episode.initial_state)
+        self._follower.place(episode.task, episode.seed, episode.initial_state)
 
     def act(self, observation: Observation, subtask: Subtask, instruction: str) -> Float32:
         """Return the actions of one chunk, shape (chunk_length, 7), after the committed ones.
@@ -86,8 +87,7 @@ class TabletopExpert:
             SimulationError: If the task has no predicate that the subtask makes true.
         """
         now = needed_state(observation)
-        self._place(now.task, now.seed, now.initial_state)
-        self._twin.set_simulator_state(now.state)
+        self._follower.follow(now)
         wanted = self._find(subtask)
         for row in () if observation.committed is None else observation.committed:
             self._twin.step(row)
@@ -99,17 +99,10 @@ class TabletopExpert:
 
     def close(self) -> None:
         """Free the twin; a second call does nothing."""
-        self._twin.close()
-        self._scene = None
+        self._follower.close()
 
     def _make_body(self) -> ExpertBody:
         return TabletopBody()
-
-    def _place(self, task: str, seed: int, initial_state: int) -> None:
-        scene = (task, seed, initial_state)
-        if self._scene != scene:
-            self._twin.reset(*scene)
-            self._scene = scene
 
     def _find(self, subtask: Subtask) -> int:
         names = self._twin.task.predicate_names
