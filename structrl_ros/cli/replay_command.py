@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from structrl_ros.errors import ParameterError
+
 console = Console(soft_wrap=True)
 
 
@@ -45,10 +47,18 @@ def replay(
     from structrl_ros.cli.replay_what_if import try_replay
     from structrl_ros.cli.up import parse_assignments
 
+    arguments = parse_assignments(assignments or [])
+    without_graph = check or what_if or monitor or plot
+    if without_graph and arguments:
+        raise ParameterError(
+            f'argument {next(iter(arguments))!r} is of the graph; without ROS is none'
+        )
+    if check and (what_if or monitor or plot):
+        raise ParameterError('--check goes without --what-if, --monitor and --plot')
     if check:
         raise typer.Exit(check_replay(recording, console))
     if what_if or monitor or plot:
         changes = what_if or []
         raise typer.Exit(try_replay(recording, changes, console, monitor=monitor, plot=plot))
     play = play_to_brain if brain else play_replay
-    raise typer.Exit(play(recording, parse_assignments(assignments or []), console))
+    raise typer.Exit(play(recording, arguments, console))

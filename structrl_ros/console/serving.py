@@ -105,5 +105,7 @@ def _bind(host: str, port: int) -> socket.socket:
         bound.listen()  # from now on a browser waits; it is not refused
     except (OSError, OverflowError) as error:
         why = getattr(error, 'strerror', None) or str(error)
-        raise ParameterError(f'cannot listen on {host}:{port}: {why}') from None
+        raise ParameterError(
+            f'cannot listen on {host}:{port}: {why}; another port: --port 0'
+        ) from None
     return bound

@@ -17,9 +17,11 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.subscription import Subscription
 from structrl_msgs.action import ExecuteTask
 
+from structrl_ros.errors import ParameterError
 from structrl_ros.errors import StaleDataError
 from structrl_ros.errors import StructRLError
 from structrl_ros.nodes.abandoned_plan import REASON as ABANDONED
+from structrl_ros.nodes.contexts import in_namespace
 from structrl_ros.nodes.contexts import open_context
 from structrl_ros.nodes.hearing import hear
 from structrl_ros.nodes.publishers import publisher_names
@@ -91,6 +93,9 @@ class TaskClient:
         listener: Called with every event of the graph, in the order of arrival.
         namespace: Namespace of the arm or world.
         watch: Called about ten times a second while waiting; may raise to give up.
+
+    Raises:
+        ParameterError: If the namespace is none.
     """
 
     def __init__(
@@ -105,9 +110,10 @@ class TaskClient:
         self._episode: Episode | None = None
         self._lost, self._has_plan, self._ready_s = '', False, 0.0
         self._context = open_context()
-        self._node = rclpy.create_node(
-            'task_client', namespace=namespace or None, context=self._context
-        )
+        with in_namespace(namespace, self._context):
+            self._node = rclpy.create_node(
+                'task_client', namespace=namespace or None, context=self._context
+            )
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self._node)
         self._action = ActionClient(self._node, ExecuteTask, topics.EXECUTE_TASK)

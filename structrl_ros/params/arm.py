@@ -171,10 +171,11 @@ class ArmParameters:
     def __post_init__(self) -> None:
         """Refuse what is not allowed."""
         check_parameters(self)
-        for name in ('box_low', 'box_high'):
+        for name, example in (('box_low', '0.3,-0.4,0.02'), ('box_high', '0.7,0.4,0.5')):
             if len(getattr(self, name)) != 3:
                 raise ParameterError(
-                    f'parameter {name!r} is {getattr(self, name)}; allowed: 3 metres'
+                    f'parameter {name!r} is {getattr(self, name)}; allowed: 3 metres, a corner '
+                    f'of the workspace in the base frame, such as {name}:={example}'
                 )
         if self.arm == 'fci' and not self.address:
             raise ParameterError("parameter 'address' must be given for arm 'fci'")

@@ -81,7 +81,8 @@ class BagReader:
             BagError: If there is no bag, or it cannot be read at all.
         """
         if not path.is_dir():
-            raise BagError(f'no bag at {path}: no such folder')
+            why = 'a file; a bag is a folder' if path.exists() else 'no such folder'
+            raise BagError(f'no bag at {path}: {why}')
         self.path = path
         self.is_cut = False
         self.topics: dict[str, TopicSummary] = {}

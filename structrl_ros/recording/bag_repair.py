@@ -46,7 +46,10 @@ def bag_files(directory: Path) -> list[Path]:
     found = [f for f in files.values() if f]
     if len(found) != 1:
         counts = ' and '.join(f'{len(files[k])} {suffix}' for k, suffix in SUFFIXES.items())
-        raise BagError(f'{directory} holds {counts} files; allowed: one kind, at least one file')
+        inside = directory / 'bag'
+        where = f'its bag is {inside}' if inside.is_dir() else 'a bag is such as runs/TIME/bag'
+        allowed = 'allowed: files of one kind' if found else where
+        raise BagError(f'{directory} holds {counts} files; {allowed}')
     return sorted(found[0], key=lambda f: (_number(f), f.name))
 
 

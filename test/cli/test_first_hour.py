@@ -1,4 +1,4 @@
-"""What a newcomer sees and mistypes in the first hour: no ROS."""
+"""What a newcomer sees and mistypes in the first hour."""
 
 import io
 
@@ -13,10 +13,12 @@ from structrl_ros.cli.main import app
 from structrl_ros.cli.run import print_outcome
 from structrl_ros.cli.timeline import Timeline
 from structrl_ros.cli.up import parse_assignments
+from structrl_ros.errors import BagError
 from structrl_ros.errors import ParameterError
 from structrl_ros.params.graph import graph_document
 from structrl_ros.params.graph import load_graph
 from structrl_ros.params.sim import SIMULATED_BODIES
+from structrl_ros.recording.bag_repair import bag_files
 from structrl_ros.sim.registry import BODIES
 from structrl_ros.types import Episode
 from structrl_ros.types import Plan
@@ -87,6 +89,45 @@ def test_a_misspelt_argument_of_a_long_graph_names_the_near_one_and_where_all_ar
     line = str(told.value)
     assert "did you mean 'body'? all: structrl up deploy --show-args" in line
     assert len(line) < 150
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'words'),
+    [
+        ({'body': 'franka'}, 'such as box_low:=0.3,-0.4,0.02'),
+        ({'body': 'replay'}, 'such as bag:=runs/TIME/bag'),
+        ({'planner': 'openai'}, 'such as openai_base_url:=http://'),
+        ({'planner': 'local'}, 'such as model:=FOLDER'),
+    ],
+)
+def test_an_argument_that_a_choice_needs_is_asked_for_with_an_example(arguments, words):
+    with pytest.raises(ParameterError) as told:
+        load_graph('deploy', arguments)
+    assert words in str(told.value)
+
+
+def test_a_folder_without_a_bag_says_where_one_is(tmp_path):
+    (tmp_path / 'bag').mkdir()
+    with pytest.raises(BagError, match=f'its bag is {tmp_path}/bag'):
+        bag_files(tmp_path)
+    with pytest.raises(BagError, match='a bag is such as runs/TIME/bag'):
+        bag_files(tmp_path / 'bag')
+
+
+def test_a_replay_takes_no_word_in_silence(tmp_path):
+    for words in (['nonsense', '--check'], ['rate:=2', '--check'], ['--check', '--monitor', 'x']):
+        shown = CliRunner().invoke(app, ['replay', str(tmp_path), *words])
+        assert isinstance(shown.exception, ParameterError)
+
+
+@pytest.mark.ros
+def test_a_namespace_that_is_none_is_one_line():
+    pytest.importorskip('rclpy', reason='needs the ROS 2 wheels: make install')
+    from structrl_ros.nodes.task_client import TaskClient
+
+    with pytest.raises(ParameterError, match="namespace 'a b' is not allowed: ") as told:
+        TaskClient(lambda event: None, namespace='a b')
+    assert '\n' not in str(told.value)
 
 
 def test_the_arguments_of_a_graph_are_listed_with_default_and_choices():
