@@ -17,11 +17,10 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.subscription import Subscription
 from structrl_msgs.action import ExecuteTask
 
-from structrl_ros.errors import ParameterError
 from structrl_ros.errors import StaleDataError
 from structrl_ros.errors import StructRLError
 from structrl_ros.nodes.abandoned_plan import REASON as ABANDONED
-from structrl_ros.nodes.contexts import in_namespace
+from structrl_ros.nodes.contexts import allowed_namespace
 from structrl_ros.nodes.contexts import open_context
 from structrl_ros.nodes.hearing import hear
 from structrl_ros.nodes.publishers import publisher_names
@@ -109,11 +108,9 @@ class TaskClient:
         self._watch = watch or (lambda: None)
         self._episode: Episode | None = None
         self._lost, self._has_plan, self._ready_s = '', False, 0.0
+        place = allowed_namespace(namespace)
         self._context = open_context()
-        with in_namespace(namespace, self._context):
-            self._node = rclpy.create_node(
-                'task_client', namespace=namespace or None, context=self._context
-            )
+        self._node = rclpy.create_node('task_client', namespace=place, context=self._context)
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self._node)
         self._action = ActionClient(self._node, ExecuteTask, topics.EXECUTE_TASK)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from structrl_ros.errors import ParameterError
 from structrl_ros.params.parameter import check_parameters
 from structrl_ros.params.parameter import parameter
 
@@ -57,5 +56,3 @@ class ReplayerParameters:
     def __post_init__(self) -> None:
         """Refuse what is not allowed."""
         check_parameters(self)
-        if not self.bag:
-            raise ParameterError("parameter 'bag' must be given, such as bag:=runs/TIME/bag")

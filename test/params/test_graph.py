@@ -135,8 +135,7 @@ def nodes_of_all_graphs() -> list[Any]:
     found = []
     for name in graph.graph_names():
         known = {argument.name for argument in graph.graph_document(name).arguments}
-        given = {key: 'bag' for key in ('record', 'bag') if key in known}
-        found += graph.load_graph(name, given).nodes
+        found += graph.load_graph(name, {'record': 'bag'} if 'record' in known else {}).nodes
     mirrored = {**FRANKA, 'simulated': 'true', 'mirror': 'true', 'record': 'bag'}
     return [*found, *graph.load_graph('deploy', mirrored).nodes]
 
