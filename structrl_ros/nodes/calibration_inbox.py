@@ -13,6 +13,7 @@ from structrl_ros.calibration.pairing import Pair
 from structrl_ros.calibration.pairing import Pairing
 from structrl_ros.camera_types import Intrinsics
 from structrl_ros.errors import MessageError
+from structrl_ros.nodes.contexts import allowed_namespace
 from structrl_ros.nodes.contexts import open_context
 from structrl_ros.wire import topics
 from structrl_ros.wire.image_codecs import image_from_message
@@ -42,7 +43,7 @@ class CalibrationInbox:
             namespace: Of the arm.
 
         Raises:
-            ParameterError: If the role is unknown.
+            ParameterError: If the role is unknown or the namespace not allowed.
         """
         self.intrinsics: Intrinsics | None = None
         self.camera_frame = self.base_frame = self.serial = self.fault = ''
@@ -54,9 +55,10 @@ class CalibrationInbox:
             topics.EE_POSE: self._take_pose,
             topics.DIAGNOSTICS: self._take_health,
         }
+        place = allowed_namespace(namespace)
         self._context = open_context()
         self._node = rclpy.create_node(
-            'calibration_capture', context=self._context, namespace=namespace or None
+            'calibration_capture', context=self._context, namespace=place
         )
         for topic, take in heard.items():
             self._node.create_subscription(

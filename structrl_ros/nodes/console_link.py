@@ -7,14 +7,13 @@ import threading
 from types import TracebackType
 
 import rclpy
-from rclpy.exceptions import InvalidNamespaceException
 from rclpy.executors import ExternalShutdownException
 from rclpy.executors import SingleThreadedExecutor
 
 from structrl_ros.console.live_state import LiveState
 from structrl_ros.console.pictures import PictureShelf
-from structrl_ros.errors import ParameterError
 from structrl_ros.nodes.console_node import ConsoleNode
+from structrl_ros.nodes.contexts import allowed_namespace
 from structrl_ros.nodes.contexts import open_context
 
 
@@ -34,14 +33,9 @@ class ConsoleLink:
         Raises:
             ParameterError: If the namespace is not one that ROS allows.
         """
+        place = allowed_namespace(namespace)
         self._context = open_context(domain_id)
-        try:
-            self.node = ConsoleNode(
-                state, shelf, namespace=namespace or None, context=self._context
-            )
-        except InvalidNamespaceException as error:
-            rclpy.try_shutdown(context=self._context)
-            raise ParameterError(f'namespace {namespace!r} is not allowed: {error}') from None
+        self.node = ConsoleNode(state, shelf, namespace=place, context=self._context)
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self.node)
         self._thread = threading.Thread(target=self._spin, name='console_node', daemon=True)

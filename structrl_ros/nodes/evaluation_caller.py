@@ -16,6 +16,7 @@ from std_srvs.srv import Trigger
 
 from structrl_ros.errors import ParameterError
 from structrl_ros.errors import StaleDataError
+from structrl_ros.nodes.contexts import allowed_namespace
 from structrl_ros.nodes.contexts import open_context
 from structrl_ros.wire import topics
 from structrl_ros.wire.qos import message_type
@@ -83,8 +84,9 @@ SpinUntil = Callable[[Callable[[], bool], float, str], None]
 
 @contextmanager
 def _node(namespace: str) -> Iterator[tuple[Node, SpinUntil]]:
+    place = allowed_namespace(namespace)
     context = open_context()
-    node = rclpy.create_node('evaluation_caller', namespace=namespace or None, context=context)
+    node = rclpy.create_node('evaluation_caller', namespace=place, context=context)
     executor = SingleThreadedExecutor(context=context)
     executor.add_node(node)
 

@@ -9,6 +9,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
 from rclpy.signals import SignalHandlerOptions
 
+from structrl_ros.nodes.contexts import allowed_namespace
 from structrl_ros.nodes.log_directory import ensure_log_directory
 from structrl_ros.nodes.overlay_node import OverlayNode
 from structrl_ros.nodes.overlay_page import OverlayPage
@@ -27,7 +28,11 @@ def run_overlay(
         namespace: Of the arm or world.
         port: Of the page; 0 takes a free one.
         told: Called with the page's address.
+
+    Raises:
+        StructRLError: If the namespace, the reference or the port is not allowed.
     """
+    place = allowed_namespace(namespace)
     ended = catch_signals()
     ensure_log_directory()
     rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
@@ -35,7 +40,7 @@ def run_overlay(
     try:
         values = {'reference': reference, 'role': role}
         overrides = [Parameter(name, value=value) for name, value in values.items()]
-        node = OverlayNode(namespace=namespace, parameter_overrides=overrides)
+        node = OverlayNode(namespace=place, parameter_overrides=overrides)
         executor.add_node(node)
         page = OverlayPage(node, port)
         page.start()
