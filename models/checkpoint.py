@@ -14,6 +14,9 @@ from typing import Any
 
 from structrl_ros.errors import CheckpointError
 from structrl_ros.errors import ParameterError
+from structrl_ros.models.description import CONFIG
+from structrl_ros.models.description import read_description
+from structrl_ros.models.description import write_description
 from structrl_ros.models.whole_files import existing_folder
 from structrl_ros.models.whole_files import whole_file
 from structrl_ros.models.whole_files import whole_folder
@@ -25,10 +28,7 @@ if TYPE_CHECKING:
     from structrl_ros.models.policies.base import ChunkPolicy
     from structrl_ros.models.policies.config import PolicyConfig
 
-FORMAT_VERSION = 1
 WEIGHTS = 'policy.safetensors'
-CONFIG = 'config.json'
-CARD = 'README.md'
 
 
 def save_policy(folder: Path | str, policy: ChunkPolicy, card: str) -> None:
@@ -45,14 +45,12 @@ def save_policy(folder: Path | str, policy: ChunkPolicy, card: str) -> None:
     from structrl_ros.models.policies.registry import config_to_json
 
     document = {
-        'format_version': FORMAT_VERSION,
         'action_space': policy.config.action_space,
         'policy': config_to_json(policy.config),
     }
     with whole_folder(Path(folder)) as place:
         _write_tensors(place / WEIGHTS, policy.checkpoint_tensors(), {})
-        (place / CONFIG).write_text(json.dumps(document, indent=2) + '\n')
-        (place / CARD).write_text(card.rstrip() + '\n')
+        write_description(place, document, card)
 
 
 def load_policy(
@@ -102,20 +100,12 @@ def read_config(folder: Path | str) -> PolicyConfig:
     """
     from structrl_ros.models.policies.registry import config_from_json
 
-    path = existing_folder(Path(folder)) / CONFIG
-    try:
-        document = json.loads(path.read_text())
-    except FileNotFoundError:
-        raise CheckpointError(f'{path} is missing; allowed: a folder of save_policy') from None
-    except (OSError, ValueError) as error:
-        raise CheckpointError(f'{path} cannot be read: {error}') from None
-    if not isinstance(document, dict) or document.get('format_version') != FORMAT_VERSION:
-        got = document.get('format_version') if isinstance(document, dict) else document
-        raise CheckpointError(f'{path}: format_version is {got!r}; allowed: {FORMAT_VERSION}')
+    place = existing_folder(Path(folder))
+    document = read_description(place)
     try:
         return config_from_json(document['policy'])
     except (ParameterError, KeyError, AttributeError) as error:
-        raise CheckpointError(f'{path}: {error}') from None
+        raise CheckpointError(f'{place / CONFIG}: {error}') from None
 
 
 def save_tensors(

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from structrl_ros.errors import CheckpointError
 from structrl_ros.errors import ParameterError
 from structrl_ros.models.checkpoint import load_tensors
 from structrl_ros.models.checkpoint import save_tensors
+from structrl_ros.models.description import read_description
+from structrl_ros.models.description import write_description
 from structrl_ros.models.grm.config import config_from_json
 from structrl_ros.models.grm.network import GrmNetwork
 from structrl_ros.models.whole_files import existing_folder
 from structrl_ros.models.whole_files import whole_folder
 
-FORMAT_VERSION = 1
-WEIGHTS, CONFIG, CARD = 'grm.safetensors', 'config.json', 'README.md'
+WEIGHTS = 'grm.safetensors'
 
 
 def save_grm(folder: Path | str, network: GrmNetwork, card: str) -> None:
@@ -29,11 +29,9 @@ def save_grm(folder: Path | str, network: GrmNetwork, card: str) -> None:
     Raises:
         CheckpointError: If the disk is full or the place cannot be written.
     """
-    document = {'format_version': FORMAT_VERSION, 'grm': network.config.to_json()}
     with whole_folder(Path(folder)) as place:
         save_tensors(place / WEIGHTS, network.state_dict())
-        (place / CONFIG).write_text(json.dumps(document, indent=2) + '\n')
-        (place / CARD).write_text(card.rstrip() + '\n')
+        write_description(place, {'grm': network.config.to_json()}, card)
 
 
 def load_grm(folder: Path | str) -> GrmNetwork:
@@ -43,13 +41,10 @@ def load_grm(folder: Path | str) -> GrmNetwork:
         CheckpointError: If a file is missing, cut, of another format or another architecture.
     """
     place = existing_folder(Path(folder))
+    document = read_description(place)
     try:
-        document = json.loads((place / CONFIG).read_text())
-        version = document['format_version']
-        if version != FORMAT_VERSION:
-            raise CheckpointError(f'{place}: format {version!r}; allowed: {FORMAT_VERSION}')
         network = GrmNetwork(config_from_json(document['grm']))
-    except (OSError, ValueError, KeyError, TypeError, ParameterError) as error:
+    except (ValueError, KeyError, TypeError, ParameterError) as error:
         raise CheckpointError(f'{place}: no config of a GRM: {error}') from None
     tensors, _ = load_tensors(place / WEIGHTS)
     try:

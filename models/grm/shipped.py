@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from structrl_ros.errors import CheckpointError
-from structrl_ros.models.grm.checkpoint import CONFIG
+from structrl_ros.models.description import CONFIG
 from structrl_ros.models.grm.checkpoint import WEIGHTS
 
 _SHIPPED = Path(__file__).resolve().parent.parent / 'checkpoints'

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from structrl_ros.models.grm.checkpoint import CONFIG
+from structrl_ros.models.description import CONFIG
 from structrl_ros.models.grm.checkpoint import WEIGHTS
 from structrl_ros.models.grm.checkpoint import load_grm
 from structrl_ros.models.grm.shipped import grm_folder

@@ -7,7 +7,6 @@ head answers. `config.json` keeps the fingerprint of the base: adapters fit no o
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
 
 import torch
@@ -16,14 +15,16 @@ from structrl_ros.errors import CheckpointError
 from structrl_ros.errors import ParameterError
 from structrl_ros.models.checkpoint import load_tensors
 from structrl_ros.models.checkpoint import save_tensors
+from structrl_ros.models.description import CARD
+from structrl_ros.models.description import read_description
+from structrl_ros.models.description import write_description
 from structrl_ros.models.grm.vlm_config import VlmGrmConfig
 from structrl_ros.models.grm.vlm_config import vlm_config_from_json
 from structrl_ros.models.grm.vlm_network import VlmGrmNetwork
 from structrl_ros.models.whole_files import existing_folder
 from structrl_ros.models.whole_files import whole_folder
 
-FORMAT_VERSION = 1
-ADAPTER, HEAD, CONFIG, CARD = 'adapter', 'head.safetensors', 'config.json', 'README.md'
+ADAPTER, HEAD = 'adapter', 'head.safetensors'
 _ADAPTER_WEIGHTS = 'adapter_model.safetensors'
 
 
@@ -39,7 +40,6 @@ def save_vlm_grm(folder: Path | str, network: VlmGrmNetwork, card: str) -> None:
         CheckpointError: If the disk is full or the place cannot be written.
     """
     document = {
-        'format_version': FORMAT_VERSION,
         'vlm_grm': network.config.to_json(),
         'base_fingerprint': network.fingerprint,
     }
@@ -48,8 +48,7 @@ def save_vlm_grm(folder: Path | str, network: VlmGrmNetwork, card: str) -> None:
         (place / ADAPTER / CARD).unlink(missing_ok=True)  # peft's, without a word on this one
         if network.config.answer == 'regression':
             save_tensors(place / HEAD, network.head.state_dict())
-        (place / CONFIG).write_text(json.dumps(document, indent=2) + '\n', encoding='utf-8')
-        (place / CARD).write_text(card.rstrip() + '\n', encoding='utf-8')
+        write_description(place, document, card)
 
 
 def read_vlm_config(folder: Path | str) -> tuple[VlmGrmConfig, str]:
@@ -59,13 +58,10 @@ def read_vlm_config(folder: Path | str) -> tuple[VlmGrmConfig, str]:
         CheckpointError: If it is missing, of another format, or of no such model.
     """
     place = existing_folder(Path(folder))
+    document = read_description(place)
     try:
-        document = json.loads((place / CONFIG).read_text(encoding='utf-8'))
-        version = document['format_version']
-        if version != FORMAT_VERSION:
-            raise CheckpointError(f'{place}: format {version!r}; allowed: {FORMAT_VERSION}')
         return vlm_config_from_json(document['vlm_grm']), str(document['base_fingerprint'])
-    except (OSError, ValueError, KeyError, TypeError, ParameterError) as error:
+    except (ValueError, KeyError, TypeError, ParameterError) as error:
         reason = f'{error}' if isinstance(error, ParameterError) else f'{type(error).__name__}'
         raise CheckpointError(
             f'{place}: no config of a GRM on a vision-language model ({reason})'

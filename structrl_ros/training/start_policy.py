@@ -11,9 +11,9 @@ import torch
 
 from structrl_ros.errors import CheckpointError
 from structrl_ros.errors import ParameterError
-from structrl_ros.models.checkpoint import CONFIG
 from structrl_ros.models.checkpoint import WEIGHTS
 from structrl_ros.models.checkpoint import load_policy
+from structrl_ros.models.description import CONFIG
 from structrl_ros.models.policies.base import ChunkPolicy
 from structrl_ros.models.policies.registry import config_from_json
 from structrl_ros.models.policies.registry import config_to_json

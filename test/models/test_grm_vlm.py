@@ -199,11 +199,12 @@ def test_wrong_checkpoints_are_one_line(base, network, tmp_path):
     save_vlm_grm(folder, network, '')
     text = (folder / 'config.json').read_text()
     for change, line in (
-        (('"format_version": 1', '"format_version": 9'), 'format 9; allowed: 1'),
+        (('"format_version": 1', '"format_version": 9'), 'format_version is 9; allowed: 1'),
         (('"prompt_version": 1', '"prompt_version": 7'), 'prompt version 7; allowed: 1'),
         (('"grid"', '"grids"'), "unknown field 'grids'; allowed: view_px, cell_px"),
         (('"lora_rank": 4', '"lora_rank": 2'), 'as the config says'),
-        (('{', '['), 'no config of a GRM on a vision-language model'),
+        (('{', '['), 'cannot be read'),
+        (('"vlm_grm"', '"grm"'), 'no config of a GRM on a vision-language model'),
     ):
         (folder / 'config.json').write_text(text.replace(*change))
         with pytest.raises(CheckpointError, match=line) as caught:

@@ -143,7 +143,7 @@ def test_wrong_checkpoints_are_one_line(tmp_path):
     with pytest.raises(CheckpointError, match="unknown field 'depth'; allowed: view_px"):
         load_grm(folder)
     (folder / 'config.json').write_text('{"format_version": 9}')
-    with pytest.raises(CheckpointError, match='format 9; allowed: 1'):
+    with pytest.raises(CheckpointError, match='format_version is 9; allowed: 1'):
         load_grm(folder)
     with pytest.raises(CheckpointError):
         load_grm(tmp_path / 'nothing')
