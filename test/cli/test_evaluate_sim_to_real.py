@@ -3,12 +3,12 @@
 import json
 
 import pytest
+from episode_records import episode_record
 from scipy import stats
 from typer.testing import CliRunner
 
 from structrl_ros.cli.main import app
 from structrl_ros.errors import ParameterError
-from structrl_ros.evaluation.episode_record import EpisodeRecord
 from structrl_ros.evaluation.results import EvaluatedPolicy
 from structrl_ros.evaluation.results import EvaluationResults
 from structrl_ros.evaluation.results import save_results
@@ -18,29 +18,7 @@ REAL = {'lunch': (8, 10), 'bowl': (7, 10), 'drawer': (1, 10), 'peg': (3, 10), 'l
 
 
 def record(number, code, task, success):
-    end, cause = ('success', '') if success else ('horizon', 'horizon')
-    return EpisodeRecord(
-        number=number,
-        code=code,
-        task=task,
-        seed=number,
-        initial_state=0,
-        repetition=0,
-        success=success,
-        judged_by='truth',
-        end=end,
-        reason=end,
-        cause=cause,
-        cause_detail='',
-        subtasks=(),
-        steps=10,
-        chunks=2,
-        duration_s=1.0,
-        interventions=0,
-        safety_stops=0,
-        replans=0,
-        episode_return=0.0,
-    )
+    return episode_record(success, number=number, code=code, task=task, seed=number)
 
 
 def write(folder, rates, codes=('flow',)):

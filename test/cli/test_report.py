@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
+from episode_records import episode_record
 from typer.testing import CliRunner
 
 from structrl_ros.cli.main import app
 from structrl_ros.errors import ParameterError
-from structrl_ros.evaluation.episode_record import EpisodeRecord
 from structrl_ros.evaluation.results import RESULTS
 from structrl_ros.evaluation.results import EvaluatedPolicy
 from structrl_ros.evaluation.results import EvaluationResults
@@ -18,28 +18,7 @@ def run(*words):
 
 
 def write_results(folder, name, wins, protocol='p'):
-    episode = EpisodeRecord(
-        number=0,
-        code=name,
-        task='pour',
-        seed=0,
-        initial_state=0,
-        repetition=0,
-        success=True,
-        judged_by='truth',
-        end='success',
-        reason='',
-        cause='',
-        cause_detail='',
-        subtasks=(),
-        steps=1,
-        chunks=1,
-        duration_s=1.0,
-        interventions=0,
-        safety_stops=0,
-        replans=0,
-        episode_return=0.0,
-    )
+    episode = episode_record(code=name, task='pour')
     folder.mkdir()
     results = EvaluationResults(
         protocol='pouring',

@@ -4,6 +4,7 @@ import dataclasses
 import json
 
 import pytest
+from episode_records import episode_record
 
 from structrl_ros.errors import ParameterError
 from structrl_ros.evaluation.closed_loop import LoopEvidence
@@ -17,18 +18,15 @@ from structrl_ros.evaluation.closed_loop_results import loop_record_from_json
 from structrl_ros.evaluation.closed_loop_results import summarise_loop
 from structrl_ros.evaluation.closed_loop_results import summary_to_json
 from structrl_ros.evaluation.closed_loop_tables import markdown_tables
-from structrl_ros.evaluation.episode_record import EpisodeRecord
 
 APPLE, BALL = 'in(apple_1, basket_1)', 'in(ball_1, basket_1)'
 OPEN, CLOSE = 'open(box_1)', 'close(box_1)'
 PLANS = (TruePlan((('place apple in basket',),), (APPLE, f'not {BALL}')),)
 LUNCH = [[OPEN], ['grasp(apple_1)', APPLE, 'grasp(ball_1)', BALL], [CLOSE]]
 RIGHT = LoopEvidence(success=False, end='gave_up', answer='plan', wrong=None)
-ACCOUNT = EpisodeRecord(
-    number=0, code='rules', task='fruit', seed=0, initial_state=0, repetition=0, success=False,
-    judged_by='truth', end='gave_up', reason='', cause='not_done', cause_detail='',
+ACCOUNT = episode_record(
+    False, code='rules', task='fruit', end='gave_up', cause='not_done',
     subtasks=(('place(apple, basket)', False),), steps=8, chunks=1, duration_s=0.8,
-    interventions=0, safety_stops=0, replans=0, episode_return=0.0,
 )  # fmt: skip
 RECORD = LoopRecord(
     planner='rules', instruction='fruit', episode=0, success=False, steps_done=1, steps=4,

@@ -4,9 +4,9 @@ import dataclasses
 import json
 
 import pytest
+from episode_records import episode_record
 
 from structrl_ros.errors import ParameterError
-from structrl_ros.evaluation.episode_record import EpisodeRecord
 from structrl_ros.evaluation.episode_record import record_from_json
 from structrl_ros.evaluation.failures import FailureEvidence
 from structrl_ros.evaluation.failures import failure_cause
@@ -23,27 +23,14 @@ from structrl_ros.evaluation.summary import summarise
 def record(number=0, success=True, **changes):
     values = {
         'number': number,
-        'code': 'A',
-        'task': 'pack',
         'seed': number,
-        'initial_state': 0,
-        'repetition': 0,
-        'success': success,
-        'judged_by': 'truth',
-        'end': 'success' if success else 'horizon',
-        'reason': '',
         'cause': '' if success else 'never_grasped',
-        'cause_detail': '',
         'subtasks': (('grasp(a)', success), ('in(a, b)', success)),
-        'steps': 10,
-        'chunks': 2,
         'duration_s': 1.0 + number,
         'interventions': 1,
-        'safety_stops': 0,
-        'replans': 0,
         'episode_return': 2.0,
     }
-    return EpisodeRecord(**{**values, **changes})
+    return episode_record(success, **{**values, **changes})
 
 
 def results(*episodes, **changes):

@@ -6,12 +6,12 @@ import random
 
 import numpy as np
 import pytest
+from episode_records import episode_record
 from hypothesis import given
 from hypothesis import settings
 from hypothesis import strategies
 
 from structrl_ros.errors import ParameterError
-from structrl_ros.evaluation.episode_record import EpisodeRecord
 from structrl_ros.evaluation.policy_comparison import compare_results
 from structrl_ros.evaluation.protocol import PlacementCard
 from structrl_ros.evaluation.protocol import Protocol
@@ -32,27 +32,14 @@ BASE = Protocol(name='p', body='twin', tasks=TASKS, episodes=3, seeds=(10,))
 
 def record(trial, success):
     start = trial.start
-    return EpisodeRecord(
+    return episode_record(
+        success,
         number=trial.number,
         code=trial.code,
         task=start.task,
         seed=start.seed,
         initial_state=start.initial_state,
         repetition=start.repetition,
-        success=success,
-        judged_by='truth',
-        end='success' if success else 'horizon',
-        reason='',
-        cause='' if success else 'horizon',
-        cause_detail='',
-        subtasks=(),
-        steps=1,
-        chunks=1,
-        duration_s=1.0,
-        interventions=0,
-        safety_stops=0,
-        replans=0,
-        episode_return=0.0,
     )
 
 

@@ -7,8 +7,8 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from episode_records import episode_record
 
-from structrl_ros.evaluation.episode_record import EpisodeRecord
 from structrl_ros.evaluation.results import EvaluatedPolicy
 from structrl_ros.evaluation.results import EvaluationResults
 from structrl_ros.recording.bag_format import TopicQos
@@ -356,16 +356,13 @@ def made_up_results(label, tasks=4, each=25, seed=0, skill=0.6):
         cause = '' if success else causes[int(random.integers(3))]
         done = 3 if success else int(random.integers(3))
         episodes.append(
-            EpisodeRecord(
+            episode_record(
+                success,
                 number=number,
                 code=label,
                 task=f'task_{number // each}',
                 seed=number % each,
                 initial_state=number % 5,
-                repetition=0,
-                success=success,
-                judged_by='truth',
-                end='success' if success else 'horizon',
                 reason='success' if success else 'horizon reached',
                 cause=cause,
                 cause_detail='' if success else '<thing> & 1',
@@ -373,9 +370,6 @@ def made_up_results(label, tasks=4, each=25, seed=0, skill=0.6):
                 steps=int(random.integers(50, 400)),
                 chunks=10,
                 duration_s=float(random.uniform(4.0, 30.0)),
-                interventions=0,
-                safety_stops=0,
-                replans=0,
                 episode_return=float(random.uniform(0.0, 3.0)),
             )
         )
