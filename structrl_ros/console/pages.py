@@ -64,7 +64,7 @@ def safety_page(safety: Safety) -> dict[str, Any]:
     return {
         'state': safety.state.name.lower(),
         'reason': safety.reason,
-        'latched': safety.state in (SafetyState.STOPPED, SafetyState.EMERGENCY),
+        'latched': safety.state.is_latched,
     }
 
 
@@ -86,7 +86,7 @@ def control_page(
 ) -> dict[str, Any]:
     """Return who moves the body: nobody, an operator, or where the last chunk came from."""
     is_taken_over = takeover is not None and takeover.active
-    if safety is not None and safety.state in (SafetyState.STOPPED, SafetyState.EMERGENCY):
+    if safety is not None and safety.state.is_latched:
         who, text = 'nobody', 'stopped'
     elif is_taken_over and takeover is not None:
         who, text = 'operator', takeover.device or 'a device without a name'

@@ -33,8 +33,6 @@ from structrl_ros.types import SubtaskStatus
 #: What of the graph decides when the policy is asked, and for what.
 News = Episode | Plan | SubtaskStatus | ChunkDone | Safety | Intervention
 
-_LATCHED = (SafetyState.STOPPED, SafetyState.EMERGENCY)
-
 
 @dataclass(frozen=True, slots=True)
 class ChunkRequest:
@@ -156,7 +154,7 @@ class ChunkRequester:
 
     def see_safety(self, safety: Safety) -> None:
         """Note the body's state; a latched one begins a new generation."""
-        if safety.state in _LATCHED and self._safety not in _LATCHED:
+        if safety.state.is_latched and not self._safety.is_latched:
             self._next_generation()
         self._motion.see_safety(safety)
         self._safety = safety.state
@@ -185,7 +183,7 @@ class ChunkRequester:
         status, plan = self._status, self._plan
         if self._episode is None or status is None or not self._is_mine(status.episode):
             return ''
-        if self._paused or self._taken_over or self._safety in _LATCHED or not status.current:
+        if self._paused or self._taken_over or self._safety.is_latched or not status.current:
             return ''
         if self._lockstep and self._asked_after >= status.chunk:
             return ''

@@ -58,7 +58,7 @@ class Watchdog:
     @property
     def is_latched(self) -> bool:
         """Whether only an operator can end the state."""
-        return self._state in (SafetyState.STOPPED, SafetyState.EMERGENCY)
+        return self._state.is_latched
 
     def open_episode(self) -> None:
         """Forget the chunk of the episode before; a latched state stays."""

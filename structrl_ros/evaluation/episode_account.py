@@ -33,7 +33,6 @@ Ground = Callable[[Sequence[Subtask], Sequence[str]], Mapping[str, str | None]]
 #: How the reason of a task begins whose time was up, and of one that was cancelled.
 _TIME_UP = 'time limit'
 _CANCELLED = 'cancelled'
-_STOPPED = (SafetyState.STOPPED, SafetyState.EMERGENCY)
 #: How the body says why an episode ended.
 _BODY_ENDS = {'success': 'success', 'horizon': 'horizon', '': ''}
 
@@ -177,7 +176,7 @@ class EpisodeAccount:
             self._takeovers += value.active and not self._taken_over
             self._taken_over = value.active
             return
-        is_new = value.state in _STOPPED and self._state not in _STOPPED
+        is_new = value.state.is_latched and not self._state.is_latched
         self._stops += is_new and value.stamp_ns >= self._start.stamp_ns
         self._state = value.state
 
@@ -205,7 +204,7 @@ class EpisodeAccount:
         return told or (self._end is not None and self._end.success)
 
     def _how(self, success: bool, reason: str) -> str:
-        if self._state in _STOPPED:
+        if self._state.is_latched:
             return 'safety_stop'
         if self._end is not None:
             return _BODY_ENDS.get(self._end.end_reason, 'body_error') or 'horizon'

@@ -9,7 +9,6 @@ from structrl_ros.nodes.message_pump import MessagePump
 from structrl_ros.types import ChunkDone
 from structrl_ros.types import Predicates
 from structrl_ros.types import Safety
-from structrl_ros.types import SafetyState
 from structrl_ros.types import UInt8
 from structrl_ros.wire import topics
 from structrl_ros.wire.body_codecs import episode_from_message
@@ -117,6 +116,5 @@ class BodyAnswers:
             )
 
     def _judge_safety(self, safety: Safety) -> None:
-        is_stopped = safety.state in (SafetyState.STOPPED, SafetyState.EMERGENCY)
-        if is_stopped or safety.reason.startswith('chunk rejected'):
+        if safety.state.is_latched or safety.reason.startswith('chunk rejected'):
             self.fault = f'{safety.state.name}: {safety.reason}'

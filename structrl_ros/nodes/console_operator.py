@@ -29,7 +29,6 @@ from structrl_ros.errors import MessageError
 from structrl_ros.types import Episode
 from structrl_ros.types import Intervention
 from structrl_ros.types import Safety
-from structrl_ros.types import SafetyState
 from structrl_ros.wire import topics
 from structrl_ros.wire.body_codecs import reset_to_request
 from structrl_ros.wire.chunk_codecs import intervention_to_message
@@ -135,8 +134,7 @@ class RosOperator:
     def reasons(self) -> Mapping[str, str]:
         """Return why each action cannot be done now, '' where it can."""
         safety, takeover = self._state.newest(Safety), self._state.newest(Intervention)
-        latched = (SafetyState.STOPPED, SafetyState.EMERGENCY)
-        is_latched = safety is not None and safety.state in latched
+        is_latched = safety is not None and safety.state.is_latched
         has_planner = self._task.server_is_ready()
         run = '' if has_planner else 'no planner serves execute_task'
         if is_latched:

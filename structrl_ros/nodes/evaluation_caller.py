@@ -18,8 +18,8 @@ from structrl_ros.errors import ParameterError
 from structrl_ros.errors import StaleDataError
 from structrl_ros.nodes.contexts import allowed_namespace
 from structrl_ros.nodes.contexts import open_context
+from structrl_ros.nodes.hearing import hear
 from structrl_ros.wire import topics
-from structrl_ros.wire.qos import message_type
 from structrl_ros.wire.qos import recorder_qos
 from structrl_ros.wire.task_codecs import health_from_message
 
@@ -55,14 +55,14 @@ def hear_status(namespace: str, limit_s: float) -> str:
     """
     heard: list[str] = []
 
-    def take(message: Any) -> None:
-        for name, _, text, values in health_from_message(message):
+    def take(components: list[Any]) -> None:
+        for name, _, text, values in components:
             if name.endswith(HEALTH):
                 heard.append(f'{values["done"]} of {values["planned"]} are done; {text}')
 
     with _node(namespace) as (node, spin_until):
-        topic = topics.DIAGNOSTICS
-        node.create_subscription(message_type(topic), topic, take, recorder_qos(topic))
+        health = topics.DIAGNOSTICS
+        hear(node, health, health_from_message, take, recorder_qos(health))
         spin_until(lambda: bool(heard), limit_s, 'no evaluation runs')
     return heard[-1]
 

@@ -12,6 +12,7 @@ from lifecycle_msgs.srv import GetState
 from structrl_msgs.srv import ResetEpisode
 
 from structrl_ros.errors import SimulationError
+from structrl_ros.nodes.hearing import hear
 from structrl_ros.nodes.task_client import TaskClient
 from structrl_ros.types import Episode
 from structrl_ros.types import Predicates
@@ -19,7 +20,6 @@ from structrl_ros.types import SubtaskStatus
 from structrl_ros.wire import topics
 from structrl_ros.wire.body_codecs import reset_to_request
 from structrl_ros.wire.chunk_codecs import intervention_from_message
-from structrl_ros.wire.qos import message_type
 from structrl_ros.wire.qos import recorder_qos
 from structrl_ros.wire.reward_codecs import predicates_from_message
 from structrl_ros.wire.task_codecs import health_from_message
@@ -66,25 +66,20 @@ class EvaluationClient(TaskClient):
         super().__init__(self._note, namespace=namespace, watch=watch)
         for topic, decode in _ALSO.items():
             self._subscribe(topic, decode)
-        self._node.create_subscription(
-            message_type(topics.DIAGNOSTICS),
-            topics.DIAGNOSTICS,
-            self._note_health,
-            recorder_qos(topics.DIAGNOSTICS),
-        )
+        health = topics.DIAGNOSTICS
+        hear(self._node, health, health_from_message, self._note_health, recorder_qos(health))
         self._services: dict[str, Any] = {}
 
-    def wait_for_graph(self) -> Episode:
-        """Return the body's episode once body, planner, policy and tracker are up.
+    def wait_for_graph(self) -> None:
+        """Return once body, planner, policy and tracker are up.
 
         Raises:
             StaleDataError: If one is missing for too long.
         """
         limit_s = self._patience_s
-        episode = self.wait_for_episode(limit_s)
+        self.wait_for_episode(limit_s)
         self.wait_for_planner(limit_s)
         self.wait_for_subscribers(limit_s)
-        return episode
 
     def begin(self, start: EpisodeStart) -> Episode:
         """Reset the body, and return the episode once the tracker follows it.
@@ -154,7 +149,7 @@ class EvaluationClient(TaskClient):
             self._seen[type(value)] = value
         self._hear(value)
 
-    def _note_health(self, message: Any) -> None:
-        for name, _, _, values in health_from_message(message):
+    def _note_health(self, components: list[Any]) -> None:
+        for name, _, _, values in components:
             if name.endswith(_POLICY_HEALTH):
                 self.failures = max(self.failures, int(values.get('failed', '0')))

@@ -18,7 +18,6 @@ from structrl_ros.nodes.evaluation_client import EvaluationClient
 from structrl_ros.nodes.task_client import Outcome
 from structrl_ros.subtasks.grounding import ground_all
 from structrl_ros.types import Safety
-from structrl_ros.types import SafetyState
 from structrl_ros.world_types import EpisodeStart
 
 #: Wall seconds for the last messages of an episode.
@@ -30,7 +29,6 @@ _REFUSED = 'refused the goal'
 _TOO_EARLY = ('the episode has ended', 'the body was reset', 'no body publishes')
 #: Failures of the policy in one episode that are the cause of its end, if the planner ended it.
 _MANY_FAILURES = 3
-_LATCHED = (SafetyState.STOPPED, SafetyState.EMERGENCY)
 #: Reason of an episode that a person ended by marking it.
 MARKED = 'marked by a person'
 
@@ -128,9 +126,9 @@ class TrialConductor:
         """Wait for the person, and for a body that is not stopped."""
         if self._attended:
             self._attendance.ask_placement(trial.number, trial.start)
-            while not self._attendance.look(0.0):
+            while not self._attendance.look():
                 client.pause(0.1)
-        while self._safety is not None and self._safety.state in _LATCHED:
+        while self._safety is not None and self._safety.state.is_latched:
             client.pause(0.1)
 
     def _carry_out(self, instruction: str, client: EvaluationClient) -> Outcome:
@@ -158,6 +156,6 @@ class TrialConductor:
             self._runs = False
 
     def _take_mark(self, client: EvaluationClient) -> bool:
-        while (mark := self._attendance.take_mark(0.0)) is None:
+        while (mark := self._attendance.take_mark()) is None:
             client.pause(0.1)
         return mark

@@ -16,6 +16,11 @@ class SafetyState(IntEnum):
     STOPPED = 2
     EMERGENCY = 3
 
+    @property
+    def is_latched(self) -> bool:
+        """Whether only an operator can end the state."""
+        return self in (SafetyState.STOPPED, SafetyState.EMERGENCY)
+
 
 @dataclass(frozen=True, slots=True)
 class Safety:

@@ -93,15 +93,15 @@ def test_answers_are_taken_when_they_are_asked_for_and_only_then(attended):
     attendance.ask_placement(7, start)
     assert 'mug left (picture /a.png)' in attendance.waiting[1]
     assert not call('mark', data=True).success
-    assert not attendance.look(0.0)
+    assert not attendance.look()
     assert call('ready').success
-    assert attendance.look(10.0)
+    assert attendance.look()
     attendance.open_marks()
-    assert attendance.take_mark(0.0) is None
+    assert attendance.take_mark() is None
     assert call('mark', data=False).success
     assert attendance.is_marked
     assert not call('mark', data=True).success
-    assert attendance.take_mark(10.0) is False
+    assert attendance.take_mark() is False
 
 
 def test_policies_of_the_graph_take_the_names_of_the_protocol(tmp_path):
