@@ -15,6 +15,7 @@ from structrl_ros.cli.demo_stage import Stage
 from structrl_ros.cli.demo_stage import staged
 from structrl_ros.cli.run import print_outcome
 from structrl_ros.cli.supervisor import Supervisor
+from structrl_ros.cli.supervisor import last_words
 from structrl_ros.cli.timeline import Timeline
 from structrl_ros.cli.up import new_run_directory
 from structrl_ros.errors import ParameterError
@@ -137,7 +138,7 @@ def _watcher(supervisor: Supervisor, check: Callable[[], None]) -> Callable[[], 
         dead = supervisor.poll()
         if dead:
             lines = supervisor.tail(dead[0])
-            raise SimulationError(f'{dead[0]} died for good; the end of its log:\n{lines}')
+            raise SimulationError(last_words(dead[0], lines))
 
     return watch
 

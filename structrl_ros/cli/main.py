@@ -71,12 +71,16 @@ _NO_PLACE = 'No usable temporary directory'
 def main() -> None:
     """Run the command; a user's mistake ends with one line and status 1, never a traceback.
 
-    So does a disk that takes no more, wherever a command writes.
+    So does a package that is not installed, and a disk that takes no more.
     """
     try:
         app()
     except StructRLError as error:
         _complain(str(error))
+    except ModuleNotFoundError as error:
+        if (error.name or '').startswith('structrl_ros'):
+            raise
+        _complain(f'{error}: structrl doctor says how to install what is missing')
     except OSError as error:
         if error.errno not in _FULL and not str(error.strerror).startswith(_NO_PLACE):
             raise

@@ -27,6 +27,9 @@ import yaml
 from structrl_ros.params.graph import RESPAWN_LIMIT
 from structrl_ros.params.graph import NodeSpec
 
+#: Errors of a node that tell of an installation, not of its work.
+_MISSING = ('ModuleNotFoundError', 'ImportError', 'FileNotFoundError')
+
 
 @dataclass
 class _Child:
@@ -162,6 +165,13 @@ def command_line(spec: NodeSpec, parameter_directory: Path) -> list[str]:
         path.write_text(yaml.safe_dump(document), encoding='utf-8')
         command += ['--params-file', str(path)]
     return command
+
+
+def last_words(name: str, lines: str) -> str:
+    """Return what a person is told of a node that ended and is not started again."""
+    told = f'{name} died for good; the end of its log:\n{lines}'
+    is_missing = any(word in lines for word in _MISSING)
+    return f'{told}\nstructrl doctor looks for what is missing here' if is_missing else told
 
 
 def _absolute(namespace: str) -> str:

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from structrl_ros.cli.readiness import tell_when_ready
 from structrl_ros.cli.supervisor import Supervisor
+from structrl_ros.cli.supervisor import last_words
 from structrl_ros.errors import ParameterError
 from structrl_ros.params.graph import graph_document
 from structrl_ros.params.graph import load_graph
@@ -108,7 +109,7 @@ def keep_up(graph: str, assignments: Sequence[str], run_dir: Path | None, consol
     if killed:
         console.print(f'did not end by themselves and were killed: {", ".join(killed)}')
     for name in dead:
-        console.print(f'{name} died for good; its last lines:\n{supervisor.tail(name)}')
+        console.print(last_words(name, supervisor.tail(name)), markup=False, highlight=False)
     return 1 if dead else 0
 
 

