@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from structrl_ros.errors import ParameterError
 from structrl_ros.params.parameter import check_parameters
 from structrl_ros.params.parameter import parameter
+from structrl_ros.plan.commands import ExecutiveSettings
+from structrl_ros.plan.session_ports import SessionSettings
 from structrl_ros.types import ROLES
+
+_LIMITS, _SESSION = ExecutiveSettings(), SessionSettings()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,30 +36,38 @@ class PlannerParameters:
         5.0, description='Ticks of the monitor a second (REVER: 5).', bounds=(0.1, 50.0)
     )
     subtask_timeout_s: float = parameter(
-        15.0,
+        _LIMITS.subtask_timeout_s,
         description="Time for one attempt at a step, of the body's clock.",
         bounds=(0.1, None),
     )
     attempts: int = parameter(
-        2, description='Attempts at a step before a new plan is asked for.', bounds=(1, 100)
+        _LIMITS.attempts,
+        description='Attempts at a step before a new plan is asked for.',
+        bounds=(1, 100),
     )
-    replans: int = parameter(2, description='New plans in one task.', bounds=(0, 100))
+    replans: int = parameter(
+        _LIMITS.replans, description='New plans in one task.', bounds=(0, 100)
+    )
     confirmations: int = parameter(
         0,
         description='Observations in a row to be judged done; 0 = 1 for predicates, else 2.',
         bounds=(0, 100),
     )
     monitor_failures: int = parameter(
-        3, description='Failed calls of the monitor in a row that end a task.', bounds=(1, 100)
+        _LIMITS.monitor_failures,
+        description='Failed calls of the monitor in a row that end a task.',
+        bounds=(1, 100),
     )
     time_limit_s: float = parameter(
-        600.0,
+        _LIMITS.time_limit_s,
         description="Time for a task without a limit, of the body's clock.",
         bounds=(0.1, None),
     )
-    max_steps: int = parameter(20, description='Longest plan that is taken.', bounds=(1, 1000))
+    max_steps: int = parameter(
+        _LIMITS.max_steps, description='Longest plan that is taken.', bounds=(1, 1000)
+    )
     stall_limit_s: float = parameter(
-        60.0,
+        _SESSION.stall_limit_s,
         description='Wall time without news from the body that ends a task.',
         bounds=(1.0, None),
     )

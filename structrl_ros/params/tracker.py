@@ -19,6 +19,8 @@ from structrl_ros.subtasks.tracker import TrackerSettings
 #: Word of `durations_variant` for a task's own decomposition: a parameter is hard to give empty.
 OWN_VARIANT = 'own'
 
+_PAID = TrackerSettings()
+
 
 @dataclass(frozen=True, kw_only=True)
 class TrackerParameters:
@@ -28,21 +30,21 @@ class TrackerParameters:
         False, description='A chunk is paid once the verdict with its stamp is there, too.'
     )
     truth_source: str = parameter(
-        'predicates',
+        _PAID.truth_source,
         description='What tells that a subtask is done: the body, or the monitor.',
         choices=TRUTH_SOURCES,
     )
     beta: float = parameter(
-        0.6, description='Largest payment for one subtask.', bounds=(0.0, 1000.0)
+        _PAID.beta, description='Largest payment for one subtask.', bounds=(0.0, 1000.0)
     )
     lambda_c: float = parameter(
-        2.0, description='Terminal reward, paid once at success.', bounds=(0.0, 1000.0)
+        _PAID.lambda_c, description='Terminal reward, paid once at success.', bounds=(0.0, 1000.0)
     )
     gating: bool = parameter(
-        True, description='Pay a subtask only after every subtask of the earlier stages.'
+        _PAID.gating, description='Pay a subtask only after every subtask of the earlier stages.'
     )
     pacing: str = parameter(
-        'auto',
+        _PAID.pacing,
         description='auto: by demonstrations if all durations are known, else uniform.',
         choices=PACINGS,
     )
@@ -52,7 +54,7 @@ class TrackerParameters:
         bounds=(0.0, 1000.0),
     )
     horizon_chunks: float = parameter(
-        52.0,
+        _PAID.horizon_chunks,
         description='Length of an episode in chunks, for uniform pacing.',
         bounds=(1.0, 1_000_000.0),
     )

@@ -61,7 +61,7 @@ class ExecutiveSettings:
         max_steps: Longest plan that is accepted.
     """
 
-    subtask_timeout_s: float = 30.0
+    subtask_timeout_s: float = 15.0
     attempts: int = 2
     replans: int = 2
     answers: int = 3

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
+from dataclasses import field
 from typing import Protocol
 
 from structrl_ros.plan.commands import ExecutiveSettings
@@ -36,10 +37,6 @@ from structrl_ros.types import Subtask
 from structrl_ros.types import SubtaskStatus
 from structrl_ros.types import UInt8
 from structrl_ros.types import Verdict
-
-#: Time of one attempt at a step, as planner_node has it.
-SUBTASK_TIMEOUT_S = 15.0
-_LIMITS = ExecutiveSettings(subtask_timeout_s=SUBTASK_TIMEOUT_S)
 
 Told = Episode | Predicates | ChunkDone
 
@@ -68,7 +65,7 @@ class Minds:
     planner: Planner
     monitor: Monitor
     follow: Callable[[Sequence[Subtask]], None] = lambda steps: None
-    settings: ExecutiveSettings = _LIMITS
+    settings: ExecutiveSettings = field(default_factory=ExecutiveSettings)
     roles: tuple[str, ...] = ()
     monitor_roles: tuple[str, ...] = ()
     needs_predicates: bool = True

@@ -165,7 +165,7 @@ def test_attempts_spent_ask_for_a_new_plan_with_the_failed_state():
     failed = question.request.failed
     assert failed.plan.revision == 2
     assert failed.index == 0
-    assert 'place soup in basket: not done within 30 s, attempt 2 of 2' in failed.reason
+    assert 'place soup in basket: not done within 15 s, attempt 2 of 2' in failed.reason
     assert question.request.observation.stamp_ns == run.now
     assert run.executive.state is State.REPLANNING
     assert run.executive.current is None
