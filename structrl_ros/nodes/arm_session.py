@@ -27,6 +27,7 @@ from structrl_ros.nodes.body_inbox import BodyInbox
 from structrl_ros.nodes.body_publisher import BodyPublisher
 from structrl_ros.nodes.freshness import Freshness
 from structrl_ros.nodes.freshness import picture_freshness
+from structrl_ros.nodes.health import Health
 from structrl_ros.nodes.hearing import hear
 from structrl_ros.params.arm import ArmParameters
 from structrl_ros.ports import Arm
@@ -40,11 +41,9 @@ from structrl_ros.wire.chunk_codecs import chunk_done_from_message
 from structrl_ros.wire.chunk_codecs import intervention_is_active
 from structrl_ros.wire.plan_codecs import subtask_status_from_message
 from structrl_ros.wire.qos import message_type
-from structrl_ros.wire.qos import publisher_qos
 from structrl_ros.wire.qos import subscriber_qos
 from structrl_ros.wire.stamps import RosClock
 from structrl_ros.wire.task_codecs import HealthLevel
-from structrl_ros.wire.task_codecs import health_to_message
 
 #: Chunks that wait to be judged: with one alone, a second publisher would go unseen.
 CHUNKS_KEPT = 10
@@ -96,8 +95,7 @@ class ArmSession:
         )
         ArmServices(node, self._thread, self.loop, p.task, stop=arm.stop, resume=self._resume)
         self._intervened = False
-        health = topics.DIAGNOSTICS
-        self._health = node.create_publisher(message_type(health), health, publisher_qos(health))
+        self._health = Health(node, p.robot)
         self._hear_partner()
         hear(node, topics.INTERVENTION, intervention_is_active, self._on_intervention)
         hear(node, topics.SUBTASK, subtask_status_from_message, self._on_subtask)
@@ -284,9 +282,7 @@ class ArmSession:
             safety.state, HealthLevel.ERROR
         )
         text = safety.reason or 'moving'
-        name = f'{self._node.get_name()}: {self._settings.robot}'
-        now_ns = RosClock(self._node).now_ns()
-        self._health.publish(health_to_message(now_ns, name, level, text, values))
+        self._health.tell(level, text, values)
 
     def _die(self, why: str) -> None:
         self._arm.stop()

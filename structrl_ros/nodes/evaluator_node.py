@@ -21,17 +21,13 @@ from structrl_ros.nodes.attendance import Attendance
 from structrl_ros.nodes.evaluation_thread import EvaluationThread
 from structrl_ros.nodes.graph_protocol import graph_protocol
 from structrl_ros.nodes.graph_protocol import policy_nodes
+from structrl_ros.nodes.health import Health
 from structrl_ros.nodes.parameters import declare
 from structrl_ros.nodes.spinning import run_node
 from structrl_ros.params.evaluator import EvaluatorParameters
 from structrl_ros.training.evaluation_folder import EvaluationFolder
 from structrl_ros.training.evaluation_folder import open_evaluation
-from structrl_ros.wire import topics
-from structrl_ros.wire.qos import message_type
-from structrl_ros.wire.qos import publisher_qos
-from structrl_ros.wire.stamps import RosClock
 from structrl_ros.wire.task_codecs import HealthLevel
-from structrl_ros.wire.task_codecs import health_to_message
 
 
 class EvaluatorNode(Node):
@@ -53,9 +49,7 @@ class EvaluatorNode(Node):
         protocol = graph_protocol(p)
         self._folder: EvaluationFolder = open_evaluation(Path(p.out).expanduser(), protocol)
         self._attendance = Attendance(self)
-        self._body_clock = RosClock(self)
-        health = topics.DIAGNOSTICS
-        self._health = self.create_publisher(message_type(health), health, publisher_qos(health))
+        self._health = Health(self, 'evaluation')
         nodes = policy_nodes(protocol.policies, self._folder.policies())
         self._evaluation = EvaluationThread(self, self._folder, self._attendance, nodes, p)
         self.create_timer(1.0, self._report, clock=Clock(clock_type=ClockType.STEADY_TIME))
@@ -84,9 +78,8 @@ class EvaluatorNode(Node):
             'planned': planned,
         }
         level = HealthLevel.ERROR if error else HealthLevel.OK
-        now_ns, name = self._body_clock.now_ns(), f'{self.get_name()}: evaluation'
         said = error or (text if waiting else self._folder.results().headline)
-        self._health.publish(health_to_message(now_ns, name, level, said, values))
+        self._health.tell(level, said, values)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -18,6 +18,7 @@ from std_msgs.msg import Float64
 
 from structrl_ros.errors import ParameterError
 from structrl_ros.evaluation.alignment import Match
+from structrl_ros.nodes.health import Health
 from structrl_ros.nodes.overlay_references import references_of
 from structrl_ros.nodes.parameters import current
 from structrl_ros.nodes.parameters import declare
@@ -31,7 +32,6 @@ from structrl_ros.wire.image_codecs import image_to_message
 from structrl_ros.wire.qos import message_type
 from structrl_ros.wire.qos import publisher_qos
 from structrl_ros.wire.task_codecs import HealthLevel
-from structrl_ros.wire.task_codecs import health_to_message
 
 #: Seconds between two looks whether somebody subscribes, and between two reports.
 LOOK_S = 0.25
@@ -62,10 +62,10 @@ class OverlayNode(Node):
         self._drawn_s = self._reported_s = -1e9
         self._complained = ''
         names = topics.overlay_topic(p.role), topics.overlay_score_topic(p.role)
-        self._image, self._score, self._health = (
-            self.create_publisher(message_type(name), name, publisher_qos(name))
-            for name in (*names, topics.DIAGNOSTICS)
+        self._image, self._score = (
+            self.create_publisher(message_type(name), name, publisher_qos(name)) for name in names
         )
+        self._health = Health(self, p.role)
         wall = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(LOOK_S, self._look, clock=wall)
 
@@ -115,8 +115,7 @@ class OverlayNode(Node):
             'shift_y_px': f'{shift[1]:.1f}',
         }
         text = f'match {match.score:.2f}, shift {shift[0]:+.0f}, {shift[1]:+.0f} px'
-        source = f'overlay_node: {self.camera.role}'
-        self._health.publish(health_to_message(stamp_ns, source, HealthLevel.OK, text, values))
+        self._health.tell(HealthLevel.OK, text, values, stamp_ns=stamp_ns)
 
     def _complain(self, why: str) -> None:
         """Log a fault once, until it has changed."""

@@ -20,6 +20,7 @@ from rclpy.node import Node
 from std_srvs.srv import SetBool
 
 from structrl_ros.errors import MessageError
+from structrl_ros.nodes.health import Health
 from structrl_ros.nodes.parameters import declare
 from structrl_ros.nodes.recorded_topics import bag_topic
 from structrl_ros.nodes.recorded_topics import chunk_number
@@ -33,11 +34,7 @@ from structrl_ros.recording.bag_format import BagFormat
 from structrl_ros.recording.bag_recorder import BagRecorder
 from structrl_ros.recording.bag_recorder import next_directory
 from structrl_ros.wire import topics
-from structrl_ros.wire.qos import message_type
-from structrl_ros.wire.qos import publisher_qos
-from structrl_ros.wire.stamps import RosClock
 from structrl_ros.wire.task_codecs import HealthLevel
-from structrl_ros.wire.task_codecs import health_to_message
 
 
 class RecorderNode(Node):
@@ -52,7 +49,6 @@ class RecorderNode(Node):
         """
         super().__init__('recorder_node', **options)
         self._settings = p = declare(self, RecorderParameters)
-        self._clock_ns = RosClock(self)
         self._inbox = RecorderInbox(self, self._take, self._note_offer)
         form = BagFormat.of_settings(p.storage, p.compression, p.split_megabytes, p.split_seconds)
         self._bags = BagRecorder(form, self._inbox.publications, failed=self._say_failure)
@@ -60,8 +56,7 @@ class RecorderNode(Node):
             self._begin(Path(p.directory).expanduser().absolute())
         else:
             self.get_logger().info('parameter directory is empty: nothing is recorded')
-        health = topics.DIAGNOSTICS
-        self._health = self.create_publisher(message_type(health), health, publisher_qos(health))
+        self._health = Health(self, 'bag')
         self.create_service(SetBool, topics.RECORD, self._on_record)
         wall = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(1.0, self._every_second, clock=wall)
@@ -122,8 +117,7 @@ class RecorderNode(Node):
         }
         whole = HealthLevel.WARN if bags.missing else HealthLevel.OK
         level = HealthLevel.ERROR if bags.error else whole
-        now_ns, source = self._clock_ns.now_ns(), f'{self.get_name()}: bag'
-        self._health.publish(health_to_message(now_ns, source, level, bags.summary, values))
+        self._health.tell(level, bags.summary, values)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

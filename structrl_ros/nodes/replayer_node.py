@@ -18,6 +18,7 @@ from rclpy.clock import Clock
 from rclpy.clock import ClockType
 from rclpy.node import Node
 
+from structrl_ros.nodes.health import Health
 from structrl_ros.nodes.parameters import declare
 from structrl_ros.nodes.replay_controls import ReplayControls
 from structrl_ros.nodes.replay_gate import ReplayGate
@@ -30,10 +31,7 @@ from structrl_ros.recording.bag_reader import BagReader
 from structrl_ros.recording.playback import Playback
 from structrl_ros.wire import topics
 from structrl_ros.wire.qos import is_latched
-from structrl_ros.wire.qos import message_type
-from structrl_ros.wire.qos import publisher_qos
 from structrl_ros.wire.task_codecs import HealthLevel
-from structrl_ros.wire.task_codecs import health_to_message
 
 #: Seconds between two looks at what is due.
 TICK_S = 0.002
@@ -59,8 +57,7 @@ class ReplayerNode(Node):
         reader = BagReader(Path(p.bag).expanduser())
         names = played_topics(reader, p.play)
         self._outlets = ReplayOutlets(self, names)
-        health = topics.DIAGNOSTICS
-        self._health = self.create_publisher(message_type(health), health, publisher_qos(health))
+        self._health = Health(self, 'playback')
         self._playback = Playback(
             reader,
             names,
@@ -122,10 +119,7 @@ class ReplayerNode(Node):
         text = 'waiting for subscribers' if self._is_waiting else self._controls.summary()
         values = {'bag': self._settings.bag, 'loops': self._playback.loops}
         now_ns = self._playback.now_ns(time.monotonic_ns())
-        message = health_to_message(
-            now_ns, f'{self.get_name()}: playback', HealthLevel.OK, text, values
-        )
-        self._health.publish(message)
+        self._health.tell(HealthLevel.OK, text, values, stamp_ns=now_ns)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

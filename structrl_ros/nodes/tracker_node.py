@@ -16,6 +16,7 @@ from rclpy.clock import Clock
 from rclpy.clock import ClockType
 from rclpy.node import Node
 
+from structrl_ros.nodes.health import Health
 from structrl_ros.nodes.hearing import hear
 from structrl_ros.nodes.parameters import declare
 from structrl_ros.nodes.spinning import run_node
@@ -37,9 +38,7 @@ from structrl_ros.wire.qos import message_type
 from structrl_ros.wire.qos import publisher_qos
 from structrl_ros.wire.reward_codecs import predicates_from_message
 from structrl_ros.wire.reward_codecs import reward_to_message
-from structrl_ros.wire.stamps import RosClock
 from structrl_ros.wire.task_codecs import HealthLevel
-from structrl_ros.wire.task_codecs import health_to_message
 
 #: Topic and decoder of everything that the tracker consumes.
 _HEARD: tuple[tuple[str, Callable[[Any], Message]], ...] = (
@@ -67,13 +66,13 @@ class TrackerNode(Node):
         import_module('scipy.optimize')  # grounding needs it; the first chunk must not wait
         self._settings_text = settings_to_text(settings)
         self._tracker = Tracker(settings, StructuredReward)
-        self._body_clock = RosClock(self)
         self._last: Reward | None = None
         self._reports: list[str] = []
-        self._status, self._rewards, self._health = (
+        self._status, self._rewards = (
             self.create_publisher(message_type(topic), topic, publisher_qos(topic))
-            for topic in (topics.SUBTASK, topics.REWARD, topics.DIAGNOSTICS)
+            for topic in (topics.SUBTASK, topics.REWARD)
         )
+        self._health = Health(self, 'tracker')
         for topic, decode in _HEARD:
             hear(self, topic, decode, self._consume)
         self.create_timer(1.0, self._report, clock=Clock(clock_type=ClockType.STEADY_TIME))
@@ -107,8 +106,7 @@ class TrackerNode(Node):
             'ignored': self._tracker.ignored,
             'episode_return': 0.0 if self._last is None else self._last.episode_return,
         }
-        now_ns, name = self._body_clock.now_ns(), f'{self.get_name()}: tracker'
-        self._health.publish(health_to_message(now_ns, name, level, text, values))
+        self._health.tell(level, text, values)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
