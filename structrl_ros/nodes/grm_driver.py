@@ -15,7 +15,7 @@ from threading import RLock
 
 from structrl_ros.errors import StructRLError
 from structrl_ros.nodes.grm_models import OpenModel
-from structrl_ros.nodes.policy_worker import PolicyWorker
+from structrl_ros.nodes.inference_worker import InferenceWorker
 from structrl_ros.params.grm import GrmParameters
 from structrl_ros.progress.frames import Due
 from structrl_ros.progress.frames import Frame
@@ -74,7 +74,7 @@ class GrmDriver:
             max_age_s=p.max_age_s,
             wait_s=p.wait_s,
         )
-        self._worker = PolicyWorker()
+        self._worker = InferenceWorker()
         self._run: _Run | None = None
         self._plan: Plan | None = None
         self._early: list[ChunkDone] = []

@@ -16,7 +16,7 @@ from structrl_ros.control.chunk_requester import ChunkRequester
 from structrl_ros.control.chunk_requester import News
 from structrl_ros.control.observation_store import ObservationStore
 from structrl_ros.errors import StructRLError
-from structrl_ros.nodes.policy_worker import PolicyWorker
+from structrl_ros.nodes.inference_worker import InferenceWorker
 from structrl_ros.ports import Clock
 from structrl_ros.ports import Policy
 from structrl_ros.recording.policy_entry import policy_values
@@ -56,7 +56,7 @@ class PolicyDriver:
         self._ports = ports
         self._lockstep = lockstep
         self._replan_steps = replan_steps
-        self._worker = PolicyWorker()
+        self._worker = InferenceWorker()
         self._policy: Policy | None = None
         self._requester: ChunkRequester | None = None
         self._news: dict[type[News], News] = {}

@@ -1,4 +1,4 @@
-"""The thread in which a policy thinks, so that its node answers meanwhile."""
+"""The thread in which a policy or a GRM thinks, so that its node answers meanwhile."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 
 
-class PolicyWorker:
+class InferenceWorker:
     """Runs jobs one after the other in a thread of its own."""
 
     def __init__(self) -> None:
@@ -15,7 +15,7 @@ class PolicyWorker:
         self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._open = 0
-        self._thread = threading.Thread(target=self._run, name='policy', daemon=True)
+        self._thread = threading.Thread(target=self._run, name='inference', daemon=True)
         self._thread.start()
 
     @property
