@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -80,9 +81,7 @@ def closed_loop(
     from structrl_ros.training.closed_loop_run import run_suite
     from structrl_ros.training.closed_loop_suite import read_suite
 
-    names = list(dict.fromkeys(planners or [_NONE, _RULES, _REFERENCE]))
-    if unknown := [name for name in names if name not in PLANNERS]:
-        raise ParameterError(f'--planner {unknown[0]!r}; allowed: {", ".join(PLANNERS)}')
+    names = _known(planners or [_NONE, _RULES, _REFERENCE])
     console = Console(soft_wrap=True)
     suite = read_suite()
     instructions = suite.select(only or [], body or [])
@@ -109,6 +108,17 @@ def closed_loop(
         folder.save([i.name for i in suite.instructions])
         folder.close()
     console.print((out / 'results.md').read_text(encoding='utf-8'), markup=False, highlight=False)
+
+
+def _known(planners: Sequence[str]) -> list[str]:
+    """Return the conditions, each once.
+
+    Raises:
+        ParameterError: If one is unknown.
+    """
+    if unknown := [name for name in planners if name not in PLANNERS]:
+        raise ParameterError(f'--planner {unknown[0]!r}; allowed: {", ".join(PLANNERS)}')
+    return list(dict.fromkeys(planners))
 
 
 def _tell(console: Console, record: LoopRecord) -> None:
