@@ -12,7 +12,6 @@ import socket
 import subprocess
 import time
 from pathlib import Path
-from types import TracebackType
 
 from structrl_ros.cli.supervisor import prepare_child
 from structrl_ros.control.robot_description import load_robot
@@ -93,12 +92,7 @@ class SimulatedController:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """End the server."""
         self.close()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import Any
 
 import rclpy
@@ -71,12 +70,7 @@ class CalibrationInbox:
         """Return itself."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Unsubscribe."""
         self._executor.shutdown(timeout_sec=1.0)
         self._node.destroy_node()

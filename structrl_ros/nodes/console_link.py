@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from types import TracebackType
 
 import rclpy
 from rclpy.executors import ExternalShutdownException
@@ -44,12 +43,7 @@ class ConsoleLink:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._executor.shutdown()
         self._thread.join(5.0)
         self.node.destroy_node()
