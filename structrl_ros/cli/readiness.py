@@ -44,8 +44,12 @@ def tell_when_ready(
     except StaleDataError as error:
         console.print(f'not ready: {error}; the logs say why', style='yellow', markup=False)
         return
-    console.print(f'[green]ready[/] after {time.monotonic() - began:.0f} s', highlight=False)
-    if episode is not None:
+    seconds = time.monotonic() - began
+    if episode is None:
+        told = f'[green]every node is up[/] after {seconds:.0f} s; the logs say how each does'
+        console.print(told, highlight=False)
+    else:
+        console.print(f'[green]ready[/] after {seconds:.0f} s', highlight=False)
         where = _namespace(nodes)
         words = f' --namespace {where}' if where else ''
         line = f'in another terminal: structrl run "{episode.instruction}"{words}'

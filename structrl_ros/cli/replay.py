@@ -6,6 +6,7 @@ import dataclasses
 import json
 import tempfile
 import time
+from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from structrl_ros.cli.supervisor import Supervisor
+from structrl_ros.cli.timeline import Timeline
 from structrl_ros.cli.up import parse_assignments
 from structrl_ros.errors import ParameterError
 from structrl_ros.nodes.grm_models import open_again
@@ -90,6 +92,8 @@ def play_replay(path: Path, arguments: Mapping[str, str], console: Console) -> i
         BagError: If there is no bag or it breaks the contract.
         ParameterError: If an argument of the graph `replay` is not allowed.
     """
+    from structrl_ros.nodes.late_client import LateClient
+
     bag = bag_folder(path)
     settings = recorded_settings(read_events(bag)) or TrackerSettings()
     with tempfile.TemporaryDirectory(prefix='structrl-replay-') as place:
@@ -109,25 +113,35 @@ def play_replay(path: Path, arguments: Mapping[str, str], console: Console) -> i
             on_event=lambda line: console.print(line, style='yellow', markup=False),
         )
         console.print(f'playing {bag} at rate {graph.values["rate"]}; Ctrl-C stops it')
-        supervisor.start()
-        try:
-            return wait_for_replayer(supervisor, console)
-        except KeyboardInterrupt:
-            return 130
-        finally:
-            supervisor.stop()
+        timeline = Timeline(console)
+        with LateClient(timeline.show, namespace=graph.values['namespace']) as client:
+            supervisor.start()
+            try:
+                return wait_for_replayer(supervisor, console, client.listen)
+            except KeyboardInterrupt:
+                return 130
+            finally:
+                supervisor.stop()
 
 
-def wait_for_replayer(supervisor: Supervisor, console: Console) -> int:
-    """Wait until a graph's player is through; return 1, and tell, if another node died first."""
+def wait_for_replayer(
+    supervisor: Supervisor, console: Console, pause: Callable[[float], None] = time.sleep
+) -> int:
+    """Wait until a graph's player is through; return 1, and tell, if another node died first.
+
+    Args:
+        supervisor: Of the graph.
+        console: Where it is told.
+        pause: What to do for some seconds meanwhile.
+    """
     while not (dead := supervisor.poll()):
-        time.sleep(0.1)
+        pause(0.1)
     code = supervisor.exit_code('replayer_node')
     if dead != ['replayer_node'] or code:
         lines = supervisor.tail(dead[0])
         console.print(f'{dead[0]} died; the end of its log:\n{lines}', markup=False)
         return 1
-    time.sleep(SETTLE_S)
+    pause(SETTLE_S)
     return 0
 
 

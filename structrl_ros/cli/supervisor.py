@@ -181,7 +181,7 @@ def _absolute(namespace: str) -> str:
 def _ending(code: int | None) -> str:
     if code is not None and code < 0:
         return f'killed by {signal.Signals(-code).name}'
-    return f'exit status {code}'
+    return 'it is done' if code == 0 else f'exit status {code}'
 
 
 def prepare_child() -> None:

@@ -57,6 +57,10 @@ class LateClient(TaskClient):
         self._spin_for(limit_s, lambda: self._is_matched() and self._has_heard_state())
         return self._episode
 
+    def listen(self, seconds: float) -> None:
+        """Hear on for a while, wall time."""
+        self._spin_for(seconds)
+
     def _note(self, event: Event) -> None:
         self._seen[type(event)] = event
         self._hear(event)

@@ -63,7 +63,7 @@ def load_start(path: str, options: Mapping[str, Any] | None = None) -> ChunkPoli
     inside = folder / CHECKPOINT / POLICY
     if (folder / CONFIG).is_file() and not inside.is_dir() and not (folder / WEIGHTS).is_file():
         raise CheckpointError(
-            f'{folder} is a run without a policy yet; it goes on by: structrl train TRAINER '
+            f'{folder} is a run without a policy yet; it goes on by: structrl train sft (or ppo) '
             f'--resume --run-dir {folder}'
         )
     policy = load_policy(inside if inside.is_dir() else folder)

@@ -65,6 +65,15 @@ def test_recorded_trace_scores_to_the_live_ledger(finished):
     assert sum(rewards) > 2.0
 
 
+@pytest.mark.slow
+def test_a_replay_shows_what_happened_as_it_goes_by(finished):
+    directory, _, _ = finished
+    done = structrl('replay', str(directory), 'rate:=5.0')
+    assert done.returncode == 0, done.stdout + done.stderr
+    for words in ('reward  chunk', 'done    grasp', 'ended: it is done'):
+        assert words in done.stdout
+
+
 def test_lockstep_twice_gives_the_same_rewards_to_the_last_bit(finished, tmp_path):
     directory, _, _ = finished
     done, text = demo(tmp_path / 'again', '--lockstep')

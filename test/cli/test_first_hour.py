@@ -11,6 +11,7 @@ from structrl_ros.cli.demo import run_demo
 from structrl_ros.cli.demo_stage import DEMO_BODIES
 from structrl_ros.cli.main import app
 from structrl_ros.cli.run import print_outcome
+from structrl_ros.cli.supervisor import last_words
 from structrl_ros.cli.timeline import Timeline
 from structrl_ros.cli.up import parse_assignments
 from structrl_ros.errors import BagError
@@ -164,6 +165,12 @@ def test_a_body_without_work_holds_in_silence_and_one_with_work_does_not():
     working = printed([pursued(0, GRASP.id), hold(1, 'no chunk for 3 s')])
     assert 'safety  hold no chunk for 3 s' in working
     assert 'unstable' in printed([hold(0, 'the world is unstable: call reset_episode')])
+
+
+def test_what_is_missing_points_to_the_doctor_and_what_is_not_does_not():
+    missing = last_words('sim_node', "ModuleNotFoundError: No module named 'mujoco'")
+    assert missing.endswith('structrl doctor looks for what is missing here')
+    assert 'doctor' not in last_words('sim_node', "unknown task 'x'; known: y")
 
 
 def test_an_outcome_without_a_chunk_counts_none():
