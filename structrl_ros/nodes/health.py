@@ -26,7 +26,7 @@ class Health:
         """
         topic = topics.DIAGNOSTICS
         self._publisher = node.create_publisher(message_type(topic), topic, publisher_qos(topic))
-        self._name = f'{node.get_name()}: {part}'
+        self._node, self._name = node, f'{node.get_name()}: {part}'
         self._clock = RosClock(node)
 
     def tell(
@@ -47,3 +47,7 @@ class Health:
         """
         stamp_ns = self._clock.now_ns() if stamp_ns is None else stamp_ns
         self._publisher.publish(health_to_message(stamp_ns, self._name, level, text, values))
+
+    def close(self) -> None:
+        """Free the publisher."""
+        self._node.destroy_publisher(self._publisher)
