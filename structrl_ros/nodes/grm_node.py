@@ -21,29 +21,22 @@ from structrl_ros.errors import StructRLError
 from structrl_ros.nodes.grm_driver import GrmDriver
 from structrl_ros.nodes.grm_models import ModelOpener
 from structrl_ros.nodes.grm_models import open_model
+from structrl_ros.nodes.health import Health
 from structrl_ros.nodes.hearing import Value
 from structrl_ros.nodes.hearing import hear
 from structrl_ros.nodes.parameters import declare
+from structrl_ros.nodes.progress_publisher import ProgressPublisher
 from structrl_ros.nodes.spinning import run_node
 from structrl_ros.params.grm import GrmParameters
-from structrl_ros.recording.progress_told import STATUS
-from structrl_ros.recording.progress_told import LookedAt
-from structrl_ros.recording.progress_told import told_values
-from structrl_ros.types import Progress
 from structrl_ros.types import UInt8
 from structrl_ros.wire import topics
 from structrl_ros.wire.body_codecs import episode_from_message
 from structrl_ros.wire.chunk_codecs import chunk_done_from_message
 from structrl_ros.wire.image_codecs import image_from_message
 from structrl_ros.wire.plan_codecs import plan_from_message
-from structrl_ros.wire.qos import message_type
-from structrl_ros.wire.qos import publisher_qos
 from structrl_ros.wire.qos import recorder_qos
 from structrl_ros.wire.qos import subscriber_qos
-from structrl_ros.wire.reward_codecs import progress_to_message
-from structrl_ros.wire.stamps import RosClock
 from structrl_ros.wire.task_codecs import HealthLevel
-from structrl_ros.wire.task_codecs import health_to_message
 
 SUCCESS = TransitionCallbackReturn.SUCCESS
 FAILURE = TransitionCallbackReturn.FAILURE
@@ -64,7 +57,6 @@ class GrmNode(LifecycleNode):
         """
         super().__init__('grm_node', **options)
         self._settings, self._opener = declare(self, GrmParameters), opener
-        self._body_clock = RosClock(self)
         self._driver: GrmDriver | None = None
         self._owned: list[Callable[[], Any]] = []
         self._wall_timers: list[Any] = []
@@ -74,25 +66,22 @@ class GrmNode(LifecycleNode):
     def on_configure(self, state: Any) -> TransitionCallbackReturn:
         """Load model and goal, then subscribe; the publisher of progress says that it is ready."""
         try:
-            self._opened = self._opener(self._settings)
+            opened = self._opener(self._settings)
         except StructRLError as error:
             self.get_logger().error(str(error))
             return FAILURE
-        self._driver = driver = GrmDriver(self._opened, self._settings, self._send)
+        self._driver = driver = GrmDriver(
+            *(opened, self._settings), lambda *step: self._progress.publish(*step)
+        )
         self._hear(topics.EPISODE, episode_from_message, driver.see_episode)
         self._hear(topics.PLAN, plan_from_message, driver.see_plan)
         self._hear(topics.CHUNK_DONE, chunk_done_from_message, driver.see_done)
         for role in self._settings.roles:
             take = partial(_take_image, driver, role)
             self._hear(topics.image_topic(role), image_from_message, take)
-        self._health, self._progress = (
-            make(message_type(topic), topic, publisher_qos(topic))
-            for topic, make in (
-                (topics.DIAGNOSTICS, self.create_publisher),
-                (topics.PROGRESS, self.create_lifecycle_publisher),
-            )
-        )
-        self._owned += [partial(self.destroy_publisher, p) for p in (self._health, self._progress)]
+        self._health = Health(self, 'model')
+        self._progress = ProgressPublisher(self, opened.ran_with)
+        self._owned += [self._health.close, self._progress.close]
         return super().on_configure(state)
 
     def on_activate(self, state: Any) -> TransitionCallbackReturn:
@@ -113,7 +102,6 @@ class GrmNode(LifecycleNode):
             self._driver.activate(False)
         for timer in self._wall_timers:
             self.destroy_timer(timer)
-        self._wall_timers = []
         return super().on_deactivate(state)
 
     def on_cleanup(self, state: Any) -> TransitionCallbackReturn:
@@ -138,19 +126,6 @@ class GrmNode(LifecycleNode):
         subscription = hear(self, topic, decode, take, qos)
         self._owned.append(partial(self.destroy_subscription, subscription))
 
-    def _send(self, progress: Progress, looked_at: LookedAt) -> None:
-        """Publish a step, and what it looked at, by which a recording is checked."""
-        if not self.context.ok():
-            return
-        values = told_values(self._opened.ran_with, looked_at)
-        level, text = (
-            HealthLevel.OK if progress.valid else HealthLevel.WARN,
-            f'step {progress.step}',
-        )
-        told = health_to_message(progress.stamp_ns, STATUS, level, text, values)
-        self._health.publish(told)
-        self._progress.publish(progress_to_message(progress))
-
     def _report(self) -> None:
         if self._driver is None:
             return
@@ -159,8 +134,7 @@ class GrmNode(LifecycleNode):
         if problem:
             self.get_logger().warning(problem, throttle_duration_sec=5.0)
         level = HealthLevel.WARN if problem else HealthLevel.OK
-        now_ns, name = self._body_clock.now_ns(), 'grm_node: model'
-        self._health.publish(health_to_message(now_ns, name, level, text, numbers))
+        self._health.tell(level, text, numbers)
 
 
 def _take_image(driver: GrmDriver, role: str, stamped: tuple[int, UInt8]) -> None:
