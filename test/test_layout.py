@@ -40,7 +40,6 @@ NODE_LINES = 150
 LONG_NODES: dict[str, int] = {
     'planner_node': 190,
     'policy_node': 201,
-    'sim_node': 200,
 }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 from rclpy.node import Node
 
@@ -18,13 +17,14 @@ from structrl_ros.control.arm_guards import guard_word
 from structrl_ros.control.arm_loop import ArmLoop
 from structrl_ros.control.episode_runner import EpisodeRunner
 from structrl_ros.errors import ArmError
-from structrl_ros.errors import MessageError
 from structrl_ros.errors import StructRLError
 from structrl_ros.nodes.arm_services import ArmServices
 from structrl_ros.nodes.arm_thread import ArmThread
 from structrl_ros.nodes.arms import make_body
-from structrl_ros.nodes.body_inbox import BodyInbox
+from structrl_ros.nodes.body_interruptions import BodyInterruptions
 from structrl_ros.nodes.body_publisher import BodyPublisher
+from structrl_ros.nodes.chunk_intake import ChunkIntake
+from structrl_ros.nodes.chunk_intake import chunk_inbox
 from structrl_ros.nodes.freshness import Freshness
 from structrl_ros.nodes.freshness import picture_freshness
 from structrl_ros.nodes.health import Health
@@ -34,19 +34,13 @@ from structrl_ros.ports import Arm
 from structrl_ros.types import ArmMode
 from structrl_ros.types import ChunkDone
 from structrl_ros.types import SafetyState
-from structrl_ros.types import SubtaskStatus
 from structrl_ros.wire import topics
-from structrl_ros.wire.chunk_codecs import action_chunk_from_message
 from structrl_ros.wire.chunk_codecs import chunk_done_from_message
-from structrl_ros.wire.chunk_codecs import intervention_is_active
-from structrl_ros.wire.plan_codecs import subtask_status_from_message
 from structrl_ros.wire.qos import message_type
 from structrl_ros.wire.qos import subscriber_qos
 from structrl_ros.wire.stamps import RosClock
 from structrl_ros.wire.task_codecs import HealthLevel
 
-#: Chunks that wait to be judged: with one alone, a second publisher would go unseen.
-CHUNKS_KEPT = 10
 #: What a real body has nothing to say on.
 UNKNOWN = (topics.PREDICATES, topics.PRIVILEGED_STATE)
 
@@ -82,23 +76,24 @@ class ArmSession:
             blend_steps=p.blend_steps,
         )
         without = UNKNOWN if p.simulated_clock else (*UNKNOWN, topics.CLOCK)
+        inbox = chunk_inbox(node)
         self._thread = ArmThread(
             arm,
             body,
             self._runner,
             self.loop,
             BodyPublisher(node, (), without=without),
-            self._make_inbox(),
+            inbox,
             max_state_age_s=p.max_state_age_s,
             on_death=self._die,
             every_second=self._each_second,
         )
+        counters = self._thread.counters
+        inbox.heard = ChunkIntake(node, self.loop.offer, self.loop.distrust, counters).take
         ArmServices(node, self._thread, self.loop, p.task, stop=arm.stop, resume=self._resume)
-        self._intervened = False
         self._health = Health(node, p.robot)
         self._hear_partner()
-        hear(node, topics.INTERVENTION, intervention_is_active, self._on_intervention)
-        hear(node, topics.SUBTASK, subtask_status_from_message, self._on_subtask)
+        BodyInterruptions(node, self._thread, self.loop, lockstep=False)
         self._thread.start()
 
     @property
@@ -166,14 +161,6 @@ class ArmSession:
         now_ns = RosClock(self._node).now_ns
         return ArmClock(now_ns, time.monotonic_ns, period_s=self._settings.period_s)
 
-    def _make_inbox(self) -> BodyInbox:
-        topic = topics.ACTION_CHUNK
-        qos = subscriber_qos(topic)
-        qos.depth = CHUNKS_KEPT
-        inbox = BodyInbox(self._node, topic, message_type(topic), qos)
-        inbox.heard = self._on_chunk
-        return inbox
-
     def _hear_partner(self) -> None:
         partner = self._settings.partner.strip('/')
         if not partner:
@@ -220,36 +207,6 @@ class ArmSession:
             self._arm.recover()
         if self._clock is not None:
             self._clock.accept_jump()
-
-    def _on_chunk(self, message: Any) -> None:
-        """Runs in the thread."""
-        try:
-            chunk = action_chunk_from_message(message)
-        except MessageError as error:
-            self.loop.distrust(str(error))
-            self._count_refusal(int(message.chunk), str(error))
-            return
-        reason = self.loop.offer(chunk, self._chunk_publishers)
-        if reason:
-            self._count_refusal(chunk.chunk, reason)
-
-    def _count_refusal(self, number: int, reason: str) -> None:
-        self._thread.counters.rejected += 1
-        self._node.get_logger().warning(
-            f'chunk {number} rejected: {reason}', throttle_duration_sec=1.0
-        )
-
-    def _chunk_publishers(self) -> list[str]:
-        infos = self._node.get_publishers_info_by_topic(topics.ACTION_CHUNK)
-        return sorted(f'{i.node_namespace.rstrip("/")}/{i.node_name}' for i in infos)
-
-    def _on_subtask(self, status: SubtaskStatus) -> None:
-        self._thread.ask(lambda: self.loop.pursue(status.current, status.stamp_ns))
-
-    def _on_intervention(self, active: bool) -> None:
-        if active != self._intervened:
-            self._intervened = active
-            self._thread.ask(lambda: self._thread.publish_results(self.loop.take_over(active)))
 
     def _each_second(self) -> None:
         """Runs in the thread."""

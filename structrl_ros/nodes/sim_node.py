@@ -16,31 +16,21 @@ from rclpy.node import Node
 
 from structrl_ros.control.body_loop import BodyLoop
 from structrl_ros.control.episode_runner import simulated_episode
-from structrl_ros.errors import MessageError
 from structrl_ros.errors import StructRLError
-from structrl_ros.nodes.body_inbox import BodyInbox
+from structrl_ros.nodes.body_interruptions import BodyInterruptions
 from structrl_ros.nodes.body_publisher import BodyPublisher
 from structrl_ros.nodes.body_thread import BodyThread
-from structrl_ros.nodes.hearing import hear
+from structrl_ros.nodes.chunk_intake import ChunkIntake
+from structrl_ros.nodes.chunk_intake import chunk_inbox
+from structrl_ros.nodes.health import Health
 from structrl_ros.nodes.parameters import declare
 from structrl_ros.nodes.sim_services import SimServices
 from structrl_ros.nodes.spinning import run_node
 from structrl_ros.params.sim import SimParameters
 from structrl_ros.sim.registry import default_task
 from structrl_ros.sim.registry import make_body
-from structrl_ros.types import SubtaskStatus
-from structrl_ros.wire import topics
-from structrl_ros.wire.chunk_codecs import action_chunk_from_message
-from structrl_ros.wire.chunk_codecs import intervention_is_active
-from structrl_ros.wire.plan_codecs import subtask_status_from_message
-from structrl_ros.wire.qos import message_type
-from structrl_ros.wire.qos import publisher_qos
-from structrl_ros.wire.qos import subscriber_qos
 from structrl_ros.wire.task_codecs import HealthLevel
-from structrl_ros.wire.task_codecs import health_to_message
 
-#: Chunks that wait to be judged: with one alone, a second publisher would go unseen.
-CHUNKS_KEPT = 10
 #: Below this real-time factor the node says on `/diagnostics` that it is too slow.
 SLOW_FACTOR = 0.95
 
@@ -74,7 +64,7 @@ class SimNode(Node):
             blend_steps=p.blend_steps,
         )
         self._publisher = BodyPublisher(self, spec.roles)
-        inbox = self._make_inbox()
+        inbox = chunk_inbox(self)
         self._world = BodyThread(
             body,
             self._runner,
@@ -86,11 +76,11 @@ class SimNode(Node):
             on_death=self._die,
             every_second=self._report,
         )
-        self._intervened = False
-        health = topics.DIAGNOSTICS
-        self._health = self.create_publisher(message_type(health), health, publisher_qos(health))
+        chunks = ChunkIntake(self, self._loop.offer, self._loop.refuse, self._world.counters)
+        inbox.heard = chunks.take
+        self._health = Health(self, 'body')
         self._requests = SimServices(self, self._world, self._loop, self._task)
-        self._subscribe()
+        BodyInterruptions(self, self._world, self._loop, lockstep=p.lockstep)
         self.add_post_set_parameters_callback(self._on_set)
         self._world.start()
         self._world.ask(self._first_episode)
@@ -98,19 +88,6 @@ class SimNode(Node):
     def close(self) -> None:
         """End the body's thread and free the world; a second call does nothing."""
         self._world.stop()
-
-    def _make_inbox(self) -> BodyInbox:
-        topic = topics.ACTION_CHUNK
-        qos = subscriber_qos(topic)
-        qos.depth = CHUNKS_KEPT
-        inbox = BodyInbox(self, topic, message_type(topic), qos)
-        inbox.heard = self._on_chunk
-        return inbox
-
-    def _subscribe(self) -> None:
-        hear(self, topics.INTERVENTION, intervention_is_active, self._on_intervention)
-        if not self._settings.lockstep:  # there a policy waits for the subtask anyway
-            hear(self, topics.SUBTASK, subtask_status_from_message, self._on_subtask)
 
     def _first_episode(self) -> None:
         p = self._settings
@@ -123,37 +100,6 @@ class SimNode(Node):
         for parameter in changed:
             if parameter.name == 'camera_rate_hz':
                 self._world.camera.set_rate(float(parameter.value))
-
-    def _on_chunk(self, message: Any) -> None:
-        """Runs in the body's thread."""
-        try:
-            chunk = action_chunk_from_message(message)
-        except MessageError as error:
-            self._refuse(int(message.chunk), str(error))
-            return
-        reason = self._loop.offer(chunk, self._chunk_publishers)
-        if reason:
-            self._count_refusal(chunk.chunk, reason)
-
-    def _refuse(self, number: int, reason: str) -> None:
-        self._loop.refuse(reason)
-        self._count_refusal(number, reason)
-
-    def _count_refusal(self, number: int, reason: str) -> None:
-        self._world.counters.rejected += 1
-        self.get_logger().warning(f'chunk {number} rejected: {reason}')
-
-    def _chunk_publishers(self) -> list[str]:
-        infos = self.get_publishers_info_by_topic(topics.ACTION_CHUNK)
-        return sorted(f'{i.node_namespace.rstrip("/")}/{i.node_name}' for i in infos)
-
-    def _on_subtask(self, status: SubtaskStatus) -> None:
-        self._world.ask(lambda: self._loop.pursue(status.current, status.stamp_ns))
-
-    def _on_intervention(self, active: bool) -> None:
-        if active != self._intervened:
-            self._intervened = active
-            self._world.ask(lambda: self._world.publish_results(self._loop.take_over(active)))
 
     def _report(self) -> None:
         camera = self._world.camera
@@ -171,8 +117,7 @@ class SimNode(Node):
             'safety': self._loop.safety.state.name,
         }
         level = HealthLevel.WARN if is_slow else HealthLevel.OK
-        now_ns = self._runner.now_ns
-        self._health.publish(health_to_message(now_ns, 'sim_node: body', level, text, values))
+        self._health.tell(level, text, values, stamp_ns=self._runner.now_ns)
 
     def _die(self, why: str) -> None:
         if self._is_alive and self.context.ok():  # else it is only a signal that ends the node
