@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from rclpy.clock import Clock
+from rclpy.clock import ClockType
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy
@@ -50,6 +52,8 @@ class RecorderInbox:
         self._node, self._take, self._offered = node, take, offered
         self._subscriptions: dict[str, Any] = {}
         self._unheard: set[str] = set()
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._adapting = node.create_timer(ADAPT_S, self._adapt, clock=steady, autostart=False)
         self.publications = PublicationCounter()
 
     def open(self, topic: str) -> None:
@@ -66,8 +70,14 @@ class RecorderInbox:
         """Return the topics that have a publisher that is heard."""
         return [t for t, s in self._subscriptions.items() if s.get_publisher_count()]
 
-    def adapt(self) -> None:
-        """Hear the publishers that were not; to be called every `ADAPT_S` by the executor."""
+    def _miss(self, topic: str) -> None:
+        """Note a topic; its subscription cannot be replaced while it tells of this."""
+        self._unheard.add(topic)
+        self._adapting.reset()
+
+    def _adapt(self) -> None:
+        """Hear the publishers that were not; runs only after there were some."""
+        self._adapting.cancel()
         while self._unheard:
             topic = self._unheard.pop()
             name = self._node.resolve_topic_name(topic)
@@ -79,7 +89,7 @@ class RecorderInbox:
 
     def _subscribe(self, topic: str, qos: QoSProfile) -> None:
         name = self._node.resolve_topic_name(topic)
-        events = SubscriptionEventCallbacks(incompatible_qos=lambda _: self._unheard.add(topic))
+        events = SubscriptionEventCallbacks(incompatible_qos=lambda _: self._miss(topic))
         self._subscriptions[topic] = self._node.create_subscription(
             message_type(topic),
             topic,

@@ -25,7 +25,6 @@ from structrl_ros.nodes.parameters import declare
 from structrl_ros.nodes.recorded_topics import bag_topic
 from structrl_ros.nodes.recorded_topics import chunk_number
 from structrl_ros.nodes.recorded_topics import recorded_topics
-from structrl_ros.nodes.recorder_inbox import ADAPT_S
 from structrl_ros.nodes.recorder_inbox import RecorderInbox
 from structrl_ros.nodes.spinning import drain
 from structrl_ros.nodes.spinning import run_node
@@ -60,7 +59,6 @@ class RecorderNode(Node):
         self.create_service(SetBool, topics.RECORD, self._on_record)
         wall = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(1.0, self._every_second, clock=wall)
-        self.create_timer(ADAPT_S, self._inbox.adapt, clock=wall)
 
     def close(self) -> None:
         """End the bag and say what it holds."""
