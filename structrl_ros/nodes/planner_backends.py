@@ -10,8 +10,12 @@ from typing import TYPE_CHECKING
 from structrl_ros.models.vlm.chat_client import ChatSettings
 from structrl_ros.params.planner import PlannerParameters
 from structrl_ros.plan.commands import ExecutiveSettings
+from structrl_ros.plan.executive import Executive
 from structrl_ros.plan.rules import RulePlanner
+from structrl_ros.plan.session import TaskSession
+from structrl_ros.plan.session_ports import Outputs
 from structrl_ros.plan.session_ports import SessionSettings
+from structrl_ros.ports import Clock
 from structrl_ros.ports import Monitor
 from structrl_ros.ports import Planner
 from structrl_ros.progress.potential_monitor import PotentialMonitor
@@ -76,6 +80,15 @@ def make_backends(parameters: PlannerParameters) -> Backends:
     if isinstance(monitor, PredicateMonitor | PotentialMonitor):
         return Backends(planner, monitor, monitor.follow, close)
     return Backends(planner, monitor, close=close)
+
+
+def make_session(
+    p: PlannerParameters, backends: Backends, outputs: Outputs, clock: Clock
+) -> TaskSession:
+    """Return what carries out tasks with these backends, on the body's clock."""
+    planner, monitor = backends.planner, backends.monitor
+    executive = Executive(executive_settings(p), planner.name, monitor.name)
+    return TaskSession(executive, planner, monitor, outputs, session_settings(p), clock)
 
 
 def executive_settings(p: PlannerParameters) -> ExecutiveSettings:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import sys
-import threading
-import time
 from collections.abc import Callable
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
@@ -19,31 +16,23 @@ from rclpy.lifecycle import TransitionCallbackReturn
 
 from structrl_ros.errors import StructRLError
 from structrl_ros.nodes.abandoned_plan import AbandonedPlan
+from structrl_ros.nodes.health import Health
 from structrl_ros.nodes.parameters import declare
+from structrl_ros.nodes.plan_publisher import PlanPublisher
 from structrl_ros.nodes.planner_backends import BackendMaker
-from structrl_ros.nodes.planner_backends import executive_settings
 from structrl_ros.nodes.planner_backends import make_backends
-from structrl_ros.nodes.planner_backends import session_settings
+from structrl_ros.nodes.planner_backends import make_session
 from structrl_ros.nodes.planner_inbox import PlannerInbox
 from structrl_ros.nodes.spinning import run_node
+from structrl_ros.nodes.spinning import spin_while
 from structrl_ros.nodes.task_server import TaskServer
 from structrl_ros.params.planner import PlannerParameters
-from structrl_ros.plan.executive import Executive
 from structrl_ros.plan.monitor_clock import monitor_health
-from structrl_ros.plan.session import TaskSession
 from structrl_ros.plan.session_ports import Outputs
-from structrl_ros.types import Plan
 from structrl_ros.types import Progress
 from structrl_ros.types import Reward
-from structrl_ros.types import Verdict
-from structrl_ros.wire import topics
-from structrl_ros.wire.plan_codecs import plan_to_message
-from structrl_ros.wire.plan_codecs import verdict_to_message
-from structrl_ros.wire.qos import message_type
-from structrl_ros.wire.qos import publisher_qos
 from structrl_ros.wire.stamps import RosClock
 from structrl_ros.wire.task_codecs import HealthLevel
-from structrl_ros.wire.task_codecs import health_to_message
 
 SUCCESS = TransitionCallbackReturn.SUCCESS
 FAILURE = TransitionCallbackReturn.FAILURE
@@ -64,7 +53,7 @@ class PlannerNode(LifecycleNode):
         """
         super().__init__('planner_node', **options)
         self._settings, self._maker = declare(self, PlannerParameters), maker
-        self._body_clock = RosClock(self)
+        self._stamps = RosClock(self)
         self._owned: list[Callable[[], Any]] = []
         self._wall_timers: list[Any] = []
         self._server: TaskServer | None = None
@@ -79,23 +68,11 @@ class PlannerNode(LifecycleNode):
         except StructRLError as error:
             self.get_logger().error(str(error))
             return FAILURE
-        make = self.create_lifecycle_publisher
-        self._plans, self._verdicts, self._health = (
-            make(message_type(topic), topic, publisher_qos(topic))
-            for topic in (topics.PLAN, topics.VERDICT, topics.DIAGNOSTICS)
-        )
-        publishers = (self._plans, self._verdicts, self._health)
-        self._owned = [backends.close, *(partial(self.destroy_publisher, x) for x in publishers)]
-        executive = Executive(executive_settings(p), backends.planner.name, backends.monitor.name)
-        outputs = Outputs(self._send_plan, self._send_verdict, self._end, backends.follow)
-        self._session = TaskSession(
-            executive,
-            backends.planner,
-            backends.monitor,
-            outputs,
-            session_settings(p),
-            self._body_clock,
-        )
+        self._decisions, self._health = PlanPublisher(self), Health(self, 'monitor')
+        self._owned = [backends.close, self._decisions.close, self._health.close]
+        send = self._decisions
+        outputs = Outputs(send.plan, send.verdict, self._end, backends.follow)
+        self._session = make_session(p, backends, outputs, self._stamps)
         inbox = PlannerInbox(self, self._session, self._note, p.image_roles, lockstep=p.lockstep)
         self._owned.append(inbox.close)
         return super().on_configure(state)
@@ -110,7 +87,7 @@ class PlannerNode(LifecycleNode):
             self.create_timer(1.0, self._report, clock=wall, callback_group=group),
         ]
         self._server = TaskServer(self, self._session, p.image_roles, p.first_observation_s)
-        self._abandoned = AbandonedPlan(self, self._session, self._body_clock, self._send_plan)
+        self._abandoned = AbandonedPlan(self, self._session, self._stamps, self._decisions.plan)
         return result
 
     def on_deactivate(self, state: Any) -> TransitionCallbackReturn:
@@ -125,7 +102,6 @@ class PlannerNode(LifecycleNode):
         """Free the backends and everything that was subscribed to."""
         for free in self._owned:
             free()
-        self._owned = []
         return super().on_cleanup(state)
 
     def end_task(self) -> None:
@@ -142,20 +118,8 @@ class PlannerNode(LifecycleNode):
     def _note(self, value: Reward | Progress) -> None:
         if isinstance(value, Progress) and self._settings.monitor == 'grm':
             self._session.update(lambda latest: latest.take_progress(value))
-        if self._server is None:
-            return
-        if isinstance(value, Reward):
-            self._server.reward = value
-        elif value.valid:
-            self._server.potential = value.potential
-
-    def _send_plan(self, plan: Plan) -> None:
-        steps = '; '.join(s.phrase for s in plan.subtasks) or 'hold'
-        self.get_logger().info(f'plan {plan.revision}: {steps}')
-        self._plans.publish(plan_to_message(plan))
-
-    def _send_verdict(self, verdict: Verdict) -> None:
-        self._verdicts.publish(verdict_to_message(verdict))
+        if self._server is not None:
+            self._server.note(value)
 
     def _end(self, success: bool, reason: str) -> None:
         self._report()
@@ -167,17 +131,12 @@ class PlannerNode(LifecycleNode):
         is_well, text, numbers = monitor_health(self._session.ticks.statistics(), wanted_hz)
         numbers['state'] = self._session.executive.state.value
         level = HealthLevel.OK if is_well or self._settings.lockstep else HealthLevel.WARN
-        now_ns, name = self._body_clock.now_ns(), 'planner_node: monitor'
-        self._health.publish(health_to_message(now_ns, name, level, text, numbers))
+        self._health.tell(level, text, numbers)
 
 
 def _close(node: PlannerNode, executor: Executor) -> None:
     """End a running task, with a plan to hold, while the node still answers."""
-    ending = threading.Thread(target=node.end_task)
-    ending.start()
-    last_s = time.monotonic() + 1.5
-    while ending.is_alive() and time.monotonic() < last_s:
-        executor.spin_once(timeout_sec=0.02)
+    spin_while(executor, node.end_task, limit_s=1.5)
     node.close()  # nothing spins now: a server that goes away under an executor ends the process
 
 

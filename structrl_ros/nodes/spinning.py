@@ -98,3 +98,18 @@ def run_node(
         executor.shutdown(timeout_sec=1.0)
         rclpy.try_shutdown()
     return 0
+
+
+def spin_while(executor: Executor, action: Callable[[], None], *, limit_s: float) -> None:
+    """Run an action in a thread of its own, while the nodes still answer.
+
+    Args:
+        executor: Serves the nodes.
+        action: What may wait for their answers.
+        limit_s: Wall time after which it is left to itself.
+    """
+    acting = threading.Thread(target=action)
+    acting.start()
+    last_s = time.monotonic() + limit_s
+    while acting.is_alive() and time.monotonic() < last_s:
+        executor.spin_once(timeout_sec=0.02)

@@ -18,6 +18,7 @@ from structrl_ros.naming import fold
 from structrl_ros.nodes.publishers import publisher_names
 from structrl_ros.plan.commands import Goal
 from structrl_ros.plan.session import TaskSession
+from structrl_ros.types import Progress
 from structrl_ros.types import Reward
 from structrl_ros.wire import topics
 from structrl_ros.wire.task_codecs import task_feedback
@@ -48,8 +49,8 @@ class TaskServer:
         self._is_taken = self._is_closing = False
         self._end = threading.Event()
         self._outcome = (False, '')
-        self.reward: Reward | None = None
-        self.potential = 0.0
+        self._reward: Reward | None = None
+        self._potential = 0.0
         self._server = ActionServer(
             node,
             ExecuteTask,
@@ -59,6 +60,13 @@ class TaskServer:
             cancel_callback=lambda handle: CancelResponse.ACCEPT,
             callback_group=ReentrantCallbackGroup(),
         )
+
+    def note(self, value: Reward | Progress) -> None:
+        """Take what the feedback tells: the latest reward, and the latest valid potential."""
+        if isinstance(value, Reward):
+            self._reward = value
+        elif value.valid:
+            self._potential = value.potential
 
     def ended(self, success: bool, reason: str) -> None:
         """Take the end of the task."""
@@ -99,7 +107,7 @@ class TaskServer:
 
     def _execute(self, handle: Any) -> Any:
         self._end.clear()
-        self.reward, self.potential = None, 0.0
+        self._reward, self._potential = None, 0.0
         instruction, limit_s = task_from_goal(handle.request)
         try:
             reason = self._wait_for_body(handle)
@@ -156,13 +164,13 @@ class TaskServer:
     def _give_feedback(self, handle: Any) -> None:
         executive = self._session.executive
         step, plan = executive.current, executive.plan
-        reward = self.reward
+        reward = self._reward
         handle.publish_feedback(
             task_feedback(
                 step.id if step is not None else '',
                 executive.index,
                 len(plan.subtasks) if plan is not None else 0,
-                potential=self.potential,
+                potential=self._potential,
                 episode_return=reward.episode_return if reward is not None else 0.0,
             )
         )
@@ -174,13 +182,13 @@ class TaskServer:
         wanted_ns = self._session.truth_ns
         end = time.monotonic() + _LAST_REWARD_S
         while time.monotonic() < end:
-            if self.reward is not None and self.reward.stamp_ns >= wanted_ns:
+            if self._reward is not None and self._reward.stamp_ns >= wanted_ns:
                 return
             time.sleep(0.01)
 
     def _answer(self, handle: Any, success: bool, reason: str) -> Any:
         is_cancelled = handle.is_cancel_requested and not success
-        executive, reward = self._session.executive, self.reward
+        executive, reward = self._session.executive, self._reward
         result = task_result(
             success,
             reason,
