@@ -72,7 +72,7 @@ setup(
     license='Apache-2.0',
     entry_points={
         'console_scripts': [
-            'structrl = structrl_ros.cli.main:main',
+            'structrl = structrl_ros.cli.entry:main',
             *[f'{n} = {NAME}.nodes.{n}:main' for n in NODES],
         ]
     },
