@@ -31,6 +31,13 @@ _FIRST_TASKS = {
     'tabletop': 'pack_lunch',
     'twin': 'pack_lunch',
 }
+#: Modules whose `find_task` knows the tasks of a body, without a simulator.
+_TASK_LISTS = {
+    'kinematic': 'structrl_ros.sim.kinematic.body',
+    'libero': 'structrl_ros.sim.libero.tasks',
+    'tabletop': 'structrl_ros.sim.tabletop.task_files',
+    'twin': 'structrl_ros.sim.tabletop.task_files',
+}
 
 #: Names that `make_body` takes.
 BODIES = tuple(sorted(_BODIES))
@@ -46,6 +53,19 @@ def default_task(body_name: str) -> str:
         known = ', '.join(BODIES)
         raise ParameterError(f'unknown body {body_name!r}; known: {known}')
     return _FIRST_TASKS[body_name]
+
+
+def check_task(body_name: str, task: str) -> None:
+    """Refuse a task that a body does not have, without making the body.
+
+    Args:
+        body_name: One of `BODIES`.
+        task: As `Body.reset` takes it.
+
+    Raises:
+        SimulationError: If the body has none of this name; the line lists what is allowed.
+    """
+    import_module(_TASK_LISTS[body_name]).find_task(task)
 
 
 def make_body(name: str, **options: Any) -> Body:

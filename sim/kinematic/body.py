@@ -39,6 +39,18 @@ TASKS = {
 }
 
 
+def find_task(name: str) -> KinematicTask:
+    """Return a task.
+
+    Raises:
+        SimulationError: If there is none of this name.
+    """
+    found = TASKS.get(name)
+    if found is None:
+        raise SimulationError(f'unknown task {name!r}; known: {", ".join(sorted(TASKS))}')
+    return found
+
+
 class KinematicBody:
     """A point gripper over a table with cans and a basket; see `scene.Scene`.
 
@@ -77,9 +89,7 @@ class KinematicBody:
         Raises:
             SimulationError: If the task is unknown or the initial state does not exist.
         """
-        found = TASKS.get(task)
-        if found is None:
-            raise SimulationError(f'unknown task {task!r}; known: {", ".join(sorted(TASKS))}')
+        found = find_task(task)
         self._scene = place_scene(len(found.cans), seed, initial_state)
         self._cans = found.cans
         goals = [f'in({can}, {REGION})' for can in found.cans]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from structrl_ros.params.parameter import check_parameters
 from structrl_ros.params.parameter import parameter
+from structrl_ros.params.sim import refuse_unknown_task
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +29,7 @@ class MirrorParameters:
     def __post_init__(self) -> None:
         """Refuse what is not allowed."""
         check_parameters(self)
+        refuse_unknown_task('tabletop', self.task)
 
     @property
     def scene_task(self) -> str:

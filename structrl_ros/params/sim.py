@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from structrl_ros.errors import ParameterError
+from structrl_ros.errors import SimulationError
 from structrl_ros.params.parameter import check_parameters
 from structrl_ros.params.parameter import parameter
+from structrl_ros.sim.registry import check_task
 
 #: Simulated bodies, as graphs and commands list them (`structrl_ros.sim.registry` makes them).
 SIMULATED_BODIES = ('libero', 'tabletop', 'twin', 'kinematic')
@@ -55,6 +58,7 @@ class SimParameters:
     def __post_init__(self) -> None:
         """Refuse what is not allowed."""
         check_parameters(self)
+        refuse_unknown_task(self.body, self.task)
 
     @property
     def body_options(self) -> dict[str, Any]:
@@ -63,3 +67,17 @@ class SimParameters:
         if self.body == 'libero':
             options['picture_detail'] = self.picture_detail
         return options
+
+
+def refuse_unknown_task(body: str, task: str) -> None:
+    """Refuse a misspelt task before anything starts; '' is the body's first.
+
+    Raises:
+        ParameterError: If the body has none of this name; the line lists what is allowed.
+    """
+    if not task:
+        return
+    try:
+        check_task(body, task)
+    except SimulationError as error:
+        raise ParameterError(str(error)) from None

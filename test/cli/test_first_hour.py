@@ -1,6 +1,9 @@
 """What a newcomer sees and mistypes in the first hour."""
 
 import io
+import re
+import subprocess
+import sys
 
 import pytest
 from rich.console import Console
@@ -13,6 +16,7 @@ from structrl_ros.cli.main import app
 from structrl_ros.cli.run import print_outcome
 from structrl_ros.cli.supervisor import last_words
 from structrl_ros.cli.timeline import Timeline
+from structrl_ros.cli.up import keep_up
 from structrl_ros.cli.up import parse_assignments
 from structrl_ros.errors import BagError
 from structrl_ros.errors import ParameterError
@@ -180,3 +184,32 @@ def test_an_outcome_without_a_chunk_counts_none():
     console = Console(file=out, width=200)
     print_outcome(Outcome(False, 'reset first [x]', 0.0, 0), Timeline(console), console)
     assert out.getvalue() == 'no success: reset first [x]\n'
+
+
+@pytest.mark.parametrize(
+    ('body', 'task', 'words'),
+    [
+        ('libero', 'long/77', "unknown LIBERO task 'long/77'; allowed: SUITE/NUMBER"),
+        ('tabletop', 'pack_lunhc', "unknown task 'pack_lunhc'; known: pack_lunch, "),
+        ('kinematic', 'long/0', "unknown task 'long/0'; known: kinematic/soup_in_basket"),
+    ],
+)
+def test_a_misspelt_task_is_refused_before_anything_starts(tmp_path, body, task, words):
+    where = tmp_path / 'run'
+    words = f'sim_node: {words}'
+    with pytest.raises(ParameterError, match=f'^{re.escape(words)}'):
+        keep_up('deploy', [f'body:={body}', f'task:={task}'], where, Console())
+    request = DemoRequest({'body': body, 'task': task}, '', 0.0, where)
+    with pytest.raises(ParameterError, match=f'^{re.escape(words)}'):
+        run_demo(request, Console())
+    assert not where.exists()
+
+
+def test_names_of_tasks_are_looked_up_without_a_simulator():
+    look = (
+        'import sys; from structrl_ros.sim.registry import BODIES, check_task, default_task\n'
+        'for body in BODIES: check_task(body, default_task(body))\n'
+        'print({"mujoco", "robosuite", "libero", "torch"} & set(sys.modules))'
+    )
+    done = subprocess.run([sys.executable, '-c', look], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == 'set()'

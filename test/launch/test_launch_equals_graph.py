@@ -65,7 +65,13 @@ def plain(value: Any) -> Any:
     'arguments',
     [
         {},
-        {'task': '3', 'seed': '7', 'body': 'kinematic', 'lockstep': 'true', 'namespace': 'left'},
+        {
+            'task': 'kinematic/soup_in_basket',
+            'seed': '7',
+            'body': 'kinematic',
+            'lockstep': 'true',
+            'namespace': 'left',
+        },
         {'record': 'runs/now/bag', 'policy': 'expert'},
     ],
 )
@@ -102,8 +108,8 @@ def check_equal(name: str, arguments: dict[str, str]) -> None:
 
 @pytest.mark.usefixtures('stand_ins')
 def test_text_parameters_stay_text_in_launch() -> None:
-    (node,) = launched('sim', {'task': '3'})
-    assert node['parameters'][0]['task'].value_type is str
+    (node,) = launched('cameras', {'head': 'opencv', 'head_source': '0'})
+    assert node['parameters'][0]['source'].value_type is str
 
 
 @pytest.mark.parametrize('name', graph.graph_names())
