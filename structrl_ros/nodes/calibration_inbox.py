@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 import rclpy
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import qos_profile_sensor_data
 
 from structrl_ros.calibration.pairing import Pair
 from structrl_ros.calibration.pairing import Pairing
 from structrl_ros.camera_types import Intrinsics
 from structrl_ros.errors import MessageError
-from structrl_ros.nodes.contexts import allowed_namespace
-from structrl_ros.nodes.contexts import open_context
+from structrl_ros.nodes.contexts import joined_graph
+from structrl_ros.nodes.hearing import hear
 from structrl_ros.wire import topics
 from structrl_ros.wire.image_codecs import image_from_message
 from structrl_ros.wire.image_codecs import intrinsics_from_message
@@ -52,19 +53,14 @@ class CalibrationInbox:
             topics.image_topic(role): self._take_image,
             topics.camera_info_topic(role): self._take_info,
             topics.EE_POSE: self._take_pose,
-            topics.DIAGNOSTICS: self._take_health,
         }
-        place = allowed_namespace(namespace)
-        self._context = open_context()
-        self._node = rclpy.create_node(
-            'calibration_capture', context=self._context, namespace=place
-        )
+        self._graph = ExitStack()
+        joined = joined_graph(partial(rclpy.create_node, 'calibration_capture'), namespace)
+        node, self._executor = self._graph.enter_context(joined)
+        qos = qos_profile_sensor_data
         for topic, take in heard.items():
-            self._node.create_subscription(
-                message_type(topic), topic, self._guard(take), qos_profile_sensor_data
-            )
-        self._executor = SingleThreadedExecutor(context=self._context)
-        self._executor.add_node(self._node)
+            node.create_subscription(message_type(topic), topic, self._guard(take), qos)
+        hear(node, topics.DIAGNOSTICS, health_from_message, self._take_health, qos)
 
     def __enter__(self) -> CalibrationInbox:
         """Return itself."""
@@ -72,9 +68,7 @@ class CalibrationInbox:
 
     def __exit__(self, *_: object) -> None:
         """Unsubscribe."""
-        self._executor.shutdown(timeout_sec=1.0)
-        self._node.destroy_node()
-        self._context.try_shutdown()
+        self._graph.close()
 
     def wait(self, timeout_s: float) -> list[Pair]:
         """Hear for a while and return the pairs that came, oldest first."""
@@ -101,7 +95,7 @@ class CalibrationInbox:
         self.base_frame = str(message.header.frame_id)
         self._pairs.add_pose(stamp_from_header(message.header), pose_from_stamped(message))
 
-    def _take_health(self, message: Any) -> None:
-        for name, _, _, values in health_from_message(message):
+    def _take_health(self, parts: list[Any]) -> None:
+        for name, _, _, values in parts:
             if name.endswith(f'camera_node: {self._role}'):
                 self.serial = values.get('serial', self.serial)

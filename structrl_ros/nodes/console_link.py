@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from functools import partial
 
-import rclpy
 from rclpy.executors import ExternalShutdownException
-from rclpy.executors import SingleThreadedExecutor
 
 from structrl_ros.console.live_state import LiveState
 from structrl_ros.console.pictures import PictureShelf
 from structrl_ros.nodes.console_node import ConsoleNode
-from structrl_ros.nodes.contexts import allowed_namespace
-from structrl_ros.nodes.contexts import open_context
+from structrl_ros.nodes.contexts import joined_graph
 
 
 class ConsoleLink:
@@ -32,11 +30,9 @@ class ConsoleLink:
         Raises:
             ParameterError: If the namespace is not one that ROS allows.
         """
-        place = allowed_namespace(namespace)
-        self._context = open_context(domain_id)
-        self.node = ConsoleNode(state, shelf, namespace=place, context=self._context)
-        self._executor = SingleThreadedExecutor(context=self._context)
-        self._executor.add_node(self.node)
+        self._graph = contextlib.ExitStack()
+        joined = joined_graph(partial(ConsoleNode, state, shelf), namespace, domain_id)
+        self.node, self._executor = self._graph.enter_context(joined)
         self._thread = threading.Thread(target=self._spin, name='console_node', daemon=True)
 
     def __enter__(self) -> ConsoleLink:
@@ -46,8 +42,7 @@ class ConsoleLink:
     def __exit__(self, *_: object) -> None:
         self._executor.shutdown()
         self._thread.join(5.0)
-        self.node.destroy_node()
-        rclpy.try_shutdown(context=self._context)
+        self._graph.close()
 
     def _spin(self) -> None:
         with contextlib.suppress(ExternalShutdownException):

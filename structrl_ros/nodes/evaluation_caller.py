@@ -6,18 +6,17 @@ import time
 from collections.abc import Callable
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import rclpy
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from std_srvs.srv import SetBool
 from std_srvs.srv import Trigger
 
 from structrl_ros.errors import ParameterError
 from structrl_ros.errors import StaleDataError
-from structrl_ros.nodes.contexts import allowed_namespace
-from structrl_ros.nodes.contexts import open_context
+from structrl_ros.nodes.contexts import joined_graph
 from structrl_ros.nodes.hearing import hear
 from structrl_ros.wire import topics
 from structrl_ros.wire.qos import recorder_qos
@@ -84,12 +83,6 @@ SpinUntil = Callable[[Callable[[], bool], float, str], None]
 
 @contextmanager
 def _node(namespace: str) -> Iterator[tuple[Node, SpinUntil]]:
-    place = allowed_namespace(namespace)
-    context = open_context()
-    node = rclpy.create_node('evaluation_caller', namespace=place, context=context)
-    executor = SingleThreadedExecutor(context=context)
-    executor.add_node(node)
-
     def spin_until(happened: Callable[[], bool], limit_s: float, complaint: str) -> None:
         end = time.monotonic() + limit_s
         while not happened():
@@ -97,9 +90,6 @@ def _node(namespace: str) -> Iterator[tuple[Node, SpinUntil]]:
                 raise StaleDataError(f'{complaint} within {limit_s:g} s')
             executor.spin_once(timeout_sec=0.1)
 
-    try:
+    make = partial(rclpy.create_node, 'evaluation_caller')
+    with joined_graph(make, namespace) as (node, executor):
         yield node, spin_until
-    finally:
-        executor.shutdown()
-        node.destroy_node()
-        rclpy.try_shutdown(context=context)

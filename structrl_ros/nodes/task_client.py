@@ -5,22 +5,22 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from typing import Self
 
 import rclpy
 from action_msgs.msg import GoalStatus
 from rclpy.action import ActionClient
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.subscription import Subscription
 from structrl_msgs.action import ExecuteTask
 
 from structrl_ros.errors import StaleDataError
 from structrl_ros.errors import StructRLError
 from structrl_ros.nodes.abandoned_plan import REASON as ABANDONED
-from structrl_ros.nodes.contexts import allowed_namespace
-from structrl_ros.nodes.contexts import open_context
+from structrl_ros.nodes.contexts import joined_graph
 from structrl_ros.nodes.hearing import hear
 from structrl_ros.nodes.publishers import publisher_names
 from structrl_ros.types import ChunkDone
@@ -37,7 +37,6 @@ from structrl_ros.wire.chunk_codecs import chunk_done_from_message
 from structrl_ros.wire.plan_codecs import plan_from_message
 from structrl_ros.wire.plan_codecs import subtask_status_from_message
 from structrl_ros.wire.plan_codecs import verdict_from_message
-from structrl_ros.wire.qos import message_type
 from structrl_ros.wire.qos import recorder_qos
 from structrl_ros.wire.reward_codecs import reward_from_message
 from structrl_ros.wire.task_codecs import HealthLevel
@@ -107,11 +106,9 @@ class TaskClient:
         self._watch = watch or (lambda: None)
         self._episode: Episode | None = None
         self._lost, self._has_plan, self._ready_s = '', False, 0.0
-        place = allowed_namespace(namespace)
-        self._context = open_context()
-        self._node = rclpy.create_node('task_client', namespace=place, context=self._context)
-        self._executor = SingleThreadedExecutor(context=self._context)
-        self._executor.add_node(self._node)
+        self._graph = ExitStack()
+        joined = joined_graph(partial(rclpy.create_node, 'task_client'), namespace)
+        self._node, self._executor = self._graph.enter_context(joined)
         self._action = ActionClient(self._node, ExecuteTask, topics.EXECUTE_TASK)
         self._subscriptions: dict[str, Subscription] = {}
         for topic, decode in _EVENTS.items():
@@ -121,9 +118,7 @@ class TaskClient:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._executor.shutdown()
-        self._node.destroy_node()
-        rclpy.try_shutdown(context=self._context)
+        self._graph.close()
 
     def wait_for_episode(self, limit_s: float) -> Episode:
         """Return the body's episode.
@@ -175,12 +170,9 @@ class TaskClient:
             StaleDataError: If it does neither within the limit (wall seconds).
         """
         health: list[tuple[str, HealthLevel, str, dict[str, str]]] = []
-        subscription = self._node.create_subscription(
-            message_type(topics.DIAGNOSTICS),
-            topics.DIAGNOSTICS,
-            lambda message: health.extend(health_from_message(message)),
-            recorder_qos(topics.DIAGNOSTICS),
-        )
+        topic = topics.DIAGNOSTICS
+        qos = recorder_qos(topic)
+        subscription = hear(self._node, topic, health_from_message, health.extend, qos)
 
         def ready() -> bool:
             said = [h for h in health if h[0].endswith('recorder_node: bag')][-1:]
