@@ -209,6 +209,16 @@ def _match_singular(noun: str, thing: str) -> float:
     return 0.0
 
 
+def counted(number: int, thing: str) -> str:
+    """Return how many of a thing, as 1 episode, 2 episodes.
+
+    Args:
+        number: How many.
+        thing: One of them; its plural has an s.
+    """
+    return f'{number} {thing}' if number == 1 else f'{number} {thing}s'
+
+
 def singular(phrase: str) -> str:
     """Return the phrase with its last word in the singular, by the plain English endings."""
     for ending, instead in (('ies', 'y'), ('shes', 'sh'), ('xes', 'x'), ('s', '')):

@@ -43,7 +43,7 @@ def info(folder: BagFolder) -> None:
 def repair(folder: BagFolder) -> None:
     """Finish a bag that was cut by a kill, a power loss or a full disk.
 
-    Example: [bold]structrl bag repair runs/20261130-101500/bag[/]
+    Example: [bold]structrl bag repair runs/2026-11-30_10-15-00_000/bag[/]
     """
     from structrl_ros.recording.bag_repair import repair_bag
 

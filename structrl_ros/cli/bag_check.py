@@ -16,7 +16,7 @@ def check(
 ) -> None:
     """Say what is wrong with a bag: types, clocks, QoS, what is missing. Status 1 if anything is.
 
-    Example: [bold]structrl bag check runs/20261130-101500/bag[/]
+    Example: [bold]structrl bag check runs/2026-11-30_10-15-00_000/bag[/]
     """
     from structrl_ros.recording.bag_inspection import inspect_bag
     from structrl_ros.recording.bag_reader import BagReader

@@ -16,6 +16,7 @@ from structrl_ros.cli.data_demonstrations import demonstrations
 from structrl_ros.cli.data_image_edit import image_edit
 from structrl_ros.cli.data_leap import leap
 from structrl_ros.errors import ParameterError
+from structrl_ros.naming import counted
 
 data = typer.Typer(no_args_is_help=True, help='Make data sets from episodes, and look at them.')
 data.command()(leap)
@@ -64,7 +65,8 @@ def counterfactual(
             entry = counts.setdefault(edit.operator, [0, 0])
             entry[0] += 1
             entry[1] += len(edit.edited_frames)
-    table = Table('operator', 'trajectories', 'frames', title=f'{len(records)} episodes in {out}')
+    title = f'{counted(len(records), "episode")} in {out}'
+    table = Table('operator', 'trajectories', 'frames', title=title)
     for operator, (trajectories, edited) in sorted(counts.items()):
         table.add_row(operator, str(trajectories), str(edited))
     console.print(table)

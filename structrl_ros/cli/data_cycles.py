@@ -10,6 +10,7 @@ from rich.console import Console
 
 from structrl_ros.cli.counterfactual_sets import keep_records
 from structrl_ros.cli.counterfactual_sets import new_set
+from structrl_ros.naming import counted
 
 
 def cycles(
@@ -48,7 +49,8 @@ def cycles(
     tests = sum(record.split == 'test' for record in records)
     edits = sum(len(record.edits) for record in records)
     console.print(
-        f'{len(records)} episodes in {out}, {tests} for tests; {edits} edited trajectories',
+        f'{counted(len(records), "episode")} in {out}, {tests} for tests; '
+        f'edited trajectories: {edits}',
         highlight=False,
         markup=False,
     )

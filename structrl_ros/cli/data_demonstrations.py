@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from structrl_ros.errors import ParameterError
+from structrl_ros.naming import counted
 
 if TYPE_CHECKING:
     from structrl_ros.training.learned_policy import LearnedPolicy
@@ -67,7 +68,9 @@ def demonstrations(
         shown.close()
         if pilot is not None:
             pilot.close()
-    console.print(f'{kept} episodes, {chunks} chunks: {out}', highlight=False)
+    console.print(
+        f'{counted(kept, "episode")}, {counted(chunks, "chunk")}: {out}', highlight=False
+    )
 
 
 def _load(folder: Path, chunk_length: int) -> LearnedPolicy:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from structrl_ros.cli.doctor import Finding
 from structrl_ros.cli.doctor import State
 from structrl_ros.errors import ParameterError
+from structrl_ros.naming import counted
 from structrl_ros.params.share import share_path
 
 _LINE = re.compile(r'(?P<name>[A-Za-z0-9_.-]+)(?:\[[^]]*\])?==(?P<version>[^\s;]+)')
@@ -40,7 +41,7 @@ def libraries(
         return Finding(subject, state, detail, remedy)
     if other:
         return Finding(subject, State.DOUBTFUL, '; '.join(other), remedy)
-    return Finding(subject, State.GOOD, f'{count} packages, as tested')
+    return Finding(subject, State.GOOD, f'{counted(count, "package")}, as tested')
 
 
 def _requirements(files: Sequence[str]) -> list[re.Match[str]]:

@@ -11,10 +11,13 @@ from structrl_ros.cli.doctor import Finding
 from structrl_ros.cli.doctor import State
 from structrl_ros.cli.doctor import is_not_installed
 from structrl_ros.cli.doctor import probe
+from structrl_ros.naming import counted
 
 #: Where Linux puts devices, and memory that processes share.
 DEVICES = Path('/dev')
 SHARED_MEMORY = Path('/dev/shm')
+#: Commands of the browser that tests of pages look for.
+BROWSERS = ('chromium', 'chromium-browser', 'google-chrome')
 #: Free space below which images (MiB) or a run (GiB) do not fit.
 LEAST_SHARED_MIB = 128
 LEAST_DISK_GIB = 1
@@ -83,7 +86,7 @@ def gpu() -> Finding:
 def cameras() -> Finding:
     """Count cameras."""
     video = sorted(path.name for path in DEVICES.glob('video*'))
-    parts = [f'{len(video)} video devices' if video else f'no {DEVICES}/video*']
+    parts = [counted(len(video), 'video device') if video else f'no {DEVICES}/video*']
     code = 'import pyrealsense2 as r; print(len(r.context().devices), "RealSense cameras")'
     good, line = probe(code)
     missing = is_not_installed(line, 'pyrealsense2')
@@ -103,4 +106,13 @@ def disk() -> Finding:
     return Finding('Disk', state, f'{free:.0f} GiB free here', remedy)
 
 
-CHECKS: tuple[Callable[[], Finding], ...] = (shared_memory, rendering, gpu, cameras, disk)
+def browser() -> Finding:
+    """Look for the browser of the tests; pages open in any."""
+    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if found is not None:
+        return Finding('Chromium', State.GOOD, found)
+    detail = 'not installed: only tests of pages in a browser need it, and are skipped'
+    return Finding('Chromium', State.OPTIONAL, detail, '`apt-get install chromium`')
+
+
+CHECKS: tuple[Callable[[], Finding], ...] = (shared_memory, rendering, gpu, cameras, disk, browser)

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from structrl_ros.cli.evaluate_tables import rate_text
+from structrl_ros.naming import counted
 
 if TYPE_CHECKING:
     from structrl_ros.training.evaluate import Evaluation
@@ -86,7 +87,7 @@ def _table(ode: Evaluation, sde: Evaluation) -> Table:
         '',
         'without noise',
         'with the noise of training',
-        title=f'{episodes} episodes a task, rate [95 % interval]',
+        title=f'{counted(episodes, "episode")} a task, rate [95 % interval]',
     )
     for calm, noisy in zip(ode.tasks, sde.tasks, strict=True):
         table.add_row(calm.task, 'success', rate_text(calm.success), rate_text(noisy.success))

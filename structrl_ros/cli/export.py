@@ -12,6 +12,7 @@ from rich.console import Console
 
 from structrl_ros.cli.export_rerun import export_rerun
 from structrl_ros.errors import ParameterError
+from structrl_ros.naming import counted
 
 export = typer.Typer(no_args_is_help=True, help='Recordings to data sets of other tools.')
 export.command('rerun')(export_rerun)
@@ -78,8 +79,8 @@ def export_lerobot(
         console.print(note, style='yellow', markup=False, highlight=False)
     cameras = ', '.join(report.cameras) or 'none'
     console.print(
-        f'{out}: {report.episodes} episodes ({report.successes} with success), '
-        f'{report.frames} frames, cameras: {cameras}',
+        f'{out}: {counted(report.episodes, "episode")} ({report.successes} with success), '
+        f'{counted(report.frames, "frame")}, cameras: {cameras}',
         markup=False,
         highlight=False,
     )
@@ -145,7 +146,8 @@ def import_libero(
 
 def _say(out: Path, episodes: int, steps: int, cameras: tuple[str, ...]) -> None:
     seen = ', '.join(cameras) or 'none'
-    text = f'{out}: {episodes} episodes, {steps} steps, cameras: {seen}'
+    told = f'{counted(episodes, "episode")}, {counted(steps, "step")}'
+    text = f'{out}: {told}, cameras: {seen}'
     console.print(text, markup=False, highlight=False)
 
 

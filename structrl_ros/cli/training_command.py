@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from structrl_ros.errors import ParameterError
+from structrl_ros.naming import counted
 
 if TYPE_CHECKING:
     from structrl_ros.training.run_directory import RunDirectory
@@ -141,8 +142,8 @@ def _carry_out(
     typed = f'structrl train {request.trainer}'
     console.print(f'[bold]{typed}[/] [dim]{run.path}[/]\n{request.title}')
     if isinstance(request.settings, SftSettings) and not run.has_checkpoint:
-        count = request.settings.demonstrations
-        console.print(f'first, until update 1: {count} episodes of the expert', highlight=False)
+        shown = counted(request.settings.demonstrations, 'episode')
+        console.print(f'first, until update 1: {shown} of the expert', highlight=False)
     display = TrainingDisplay(console, *_length(request))
     try:
         with display:

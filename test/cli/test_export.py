@@ -53,10 +53,10 @@ def test_data_set_becomes_a_bag_and_the_bag_a_data_set(dataset, tmp_path):
     bag, again = tmp_path / 'bag', tmp_path / 'again'
     result = call('import', 'lerobot', dataset, '--out', bag, *TELL)
     assert result.exit_code == 0, result.exception
-    assert '1 episodes, 20 steps, cameras: head' in result.output
+    assert '1 episode, 20 steps, cameras: head' in result.output
     result = call('export', 'lerobot', bag, '--out', again, '--images')
     assert result.exit_code == 0, result.exception
-    assert '1 episodes (0 with success), 20 frames, cameras: head' in result.output
+    assert '1 episode (0 with success), 20 frames, cameras: head' in result.output
     assert (again / 'meta/info.json').is_file()
     assert 'license' in (again / 'README.md').read_text()
 

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from structrl_ros.errors import ParameterError
 from structrl_ros.errors import StaleDataError
+from structrl_ros.naming import counted
 from structrl_ros.naming import expand
 from structrl_ros.naming import fold
 from structrl_ros.naming import match_handle
@@ -229,3 +230,8 @@ def test_monitor_of_a_step_that_nothing_tells_of_names_it():
     now = _observation()
     with pytest.raises(ParameterError, match=r'grasp\(ketchup\)'):
         PredicateMonitor().verify(_plan('grasp ketchup')[0], now, now)
+
+
+def test_one_is_counted_in_the_singular():
+    told = [counted(number, 'episode') for number in range(3)]
+    assert told == ['0 episodes', '1 episode', '2 episodes']

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from structrl_ros.evaluation.statistics import wilson_interval
+from structrl_ros.naming import counted
 from structrl_ros.recording.lerobot.features import MEANINGS
 from structrl_ros.recording.lerobot.layout import IMAGE_PREFIX
 from structrl_ros.recording.lerobot.writer import DatasetWriter
@@ -77,8 +78,8 @@ def _summary(
     episodes = len(writer.episodes)
     low, high = wilson_interval(successes, episodes)
     return (
-        f'{episodes} episodes, {writer.frames} frames in the LeRobotDataset v3.0 format, exported '
-        'from recorded runs by structrl_ros.',
+        f'{counted(episodes, "episode")}, {counted(writer.frames, "frame")} in the LeRobotDataset '
+        'v3.0 format, exported from recorded runs by structrl_ros.',
         '',
         f'Success: {successes} of {episodes} ({successes / episodes:.1%}, 95 % Wilson interval '
         f'{low:.1%} to {high:.1%}).',
