@@ -325,3 +325,22 @@ def test_every_finding_that_is_not_good_has_a_remedy_or_needs_none(without, monk
     missing = {found.subject for found in findings if found.state is State.MISSING}
     assert missing >= {'ROS 2', 'Messages', 'DDS on loopback'}
     assert all(found.remedy for found in findings if found.state is State.MISSING)
+
+
+def test_without_chromium_the_doctor_says_what_is_not_tested_and_how_to_get_it(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv('PATH', str(tmp_path))
+    found = doctor_machine.browser()
+    assert (found.subject, found.state) == ('Chromium', State.OPTIONAL)
+    assert 'only tests of pages in a browser need it' in found.detail
+    assert 'install chromium' in found.remedy
+    command = tmp_path / 'chromium-browser'
+    command.write_text('#!/bin/sh\n')
+    command.chmod(0o755)
+    assert doctor_machine.browser() == doctor.Finding('Chromium', State.GOOD, str(command))
+
+
+def test_the_doctor_looks_for_the_browser_that_the_tests_look_for():
+    code = (ROOT / 'test' / 'fakes' / 'chromium.py').read_text(encoding='utf-8')
+    assert all(f"'{name}'" in code for name in doctor_machine.BROWSERS)
