@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import time
 from collections.abc import Callable
 from collections.abc import Sequence
 from typing import Any
@@ -20,6 +22,9 @@ from structrl_ros.wire.qos import subscriber_qos
 
 #: Chunks that wait to be judged: with one alone, a second publisher would go unseen.
 CHUNKS_KEPT = 10
+#: Seconds until a reason is said again; numbers (an age, a count) make no other reason of it.
+REPEAT_S = 1.0
+_NUMBER = re.compile(r'\d+(?:\.\d+)?')
 
 #: Takes a chunk, and who publishes chunks if that matters; returns why it is refused, or ''.
 Offer = Callable[[ActionChunk, Callable[[], Sequence[str]]], str]
@@ -42,6 +47,8 @@ class ChunkIntake:
         offer: Offer,
         distrust: Callable[[str], None],
         counters: Counters,
+        *,
+        now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         """Remember who judges.
 
@@ -50,10 +57,12 @@ class ChunkIntake:
             offer: Judges a chunk.
             distrust: Told why a message is no chunk at all.
             counters: Of the body; refused chunks are added.
+            now_s: Seconds of a clock that does not go back.
         """
         self._node, self._offer, self._distrust = node, offer, distrust
         self._counters = counters
-        self._reason = ''
+        self._now_s = now_s
+        self._said_s: dict[str, float] = {}
 
     def take(self, message: Any) -> None:
         """Decode a message and offer the chunk."""
@@ -70,9 +79,8 @@ class ChunkIntake:
     def _count(self, number: int, reason: str) -> None:
         """Count a refusal, and log it: at once for a new reason, else once a second at most."""
         self._counters.rejected += 1
-        text = f'chunk {number} rejected: {reason}'
-        if reason != self._reason:
-            self._node.get_logger().warning(text)
-        else:
-            self._node.get_logger().warning(text, throttle_duration_sec=1.0)
-        self._reason = reason
+        now_s, words = self._now_s(), _NUMBER.sub('#', reason)
+        self._said_s = {w: at for w, at in self._said_s.items() if now_s - at < REPEAT_S}
+        if words not in self._said_s:
+            self._said_s[words] = now_s
+            self._node.get_logger().warning(f'chunk {number} rejected: {reason}')
