@@ -22,8 +22,7 @@ from structrl_ros.nodes.grm_driver import GrmDriver
 from structrl_ros.nodes.grm_models import ModelOpener
 from structrl_ros.nodes.grm_models import open_model
 from structrl_ros.nodes.health import Health
-from structrl_ros.nodes.hearing import Value
-from structrl_ros.nodes.hearing import hear
+from structrl_ros.nodes.hearing import Ears
 from structrl_ros.nodes.parameters import declare
 from structrl_ros.nodes.progress_publisher import ProgressPublisher
 from structrl_ros.nodes.spinning import run_node
@@ -73,15 +72,17 @@ class GrmNode(LifecycleNode):
         self._driver = driver = GrmDriver(
             *(opened, self._settings), lambda *step: self._progress.publish(*step)
         )
-        self._hear(topics.EPISODE, episode_from_message, driver.see_episode)
-        self._hear(topics.PLAN, plan_from_message, driver.see_plan)
-        self._hear(topics.CHUNK_DONE, chunk_done_from_message, driver.see_done)
+        is_deep = self._settings.lockstep  # a body that waits for others may be chunks ahead
+        ears = Ears(self, recorder_qos if is_deep else subscriber_qos)
+        ears.hear(topics.EPISODE, episode_from_message, driver.see_episode)
+        ears.hear(topics.PLAN, plan_from_message, driver.see_plan)
+        ears.hear(topics.CHUNK_DONE, chunk_done_from_message, driver.see_done)
         for role in self._settings.roles:
             take = partial(_take_image, driver, role)
-            self._hear(topics.image_topic(role), image_from_message, take)
+            ears.hear(topics.image_topic(role), image_from_message, take)
         self._health = Health(self, 'model')
         self._progress = ProgressPublisher(self, opened.ran_with)
-        self._owned += [self._health.close, self._progress.close]
+        self._owned += [ears.close, self._health.close, self._progress.close]
         return super().on_configure(state)
 
     def on_activate(self, state: Any) -> TransitionCallbackReturn:
@@ -117,14 +118,6 @@ class GrmNode(LifecycleNode):
         if self._driver is not None:
             self._driver.close()
             self._driver = None
-
-    def _hear(
-        self, topic: str, decode: Callable[[Any], Value], take: Callable[[Value], None]
-    ) -> None:
-        is_deep = self._settings.lockstep  # a body that waits for others may be chunks ahead
-        qos = recorder_qos(topic) if is_deep else subscriber_qos(topic)
-        subscription = hear(self, topic, decode, take, qos)
-        self._owned.append(partial(self.destroy_subscription, subscription))
 
     def _report(self) -> None:
         if self._driver is None:

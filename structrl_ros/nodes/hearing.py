@@ -48,3 +48,23 @@ def hear(
     qos = subscriber_qos(topic) if qos is None else qos
     kind = message_type(topic) if kind is None else kind
     return node.create_subscription(kind, topic, heard, qos)
+
+
+class Ears:
+    """Subscriptions of one part of a node, which end together."""
+
+    def __init__(self, node: Node, qos: Callable[[str], QoSProfile] = subscriber_qos) -> None:
+        """Hear nothing yet; `qos` is asked for the profile of each topic."""
+        self._node, self._qos = node, qos
+        self._subscriptions: list[Subscription] = []
+
+    def hear(
+        self, topic: str, decode: Callable[[Any], Value], take: Callable[[Value], None]
+    ) -> None:
+        """Subscribe, as the function `hear` does."""
+        self._subscriptions.append(hear(self._node, topic, decode, take, self._qos(topic)))
+
+    def close(self) -> None:
+        """End the subscriptions; a second call does nothing."""
+        while self._subscriptions:
+            self._node.destroy_subscription(self._subscriptions.pop())

@@ -10,8 +10,8 @@ from typing import Any
 from rclpy.node import Node
 
 from structrl_ros.control.observation_store import ObservationStore
+from structrl_ros.nodes.hearing import Ears
 from structrl_ros.nodes.hearing import Value
-from structrl_ros.nodes.hearing import hear
 from structrl_ros.types import PolicySpec
 from structrl_ros.types import Proprioception
 from structrl_ros.types import UInt8
@@ -49,14 +49,12 @@ class ObservationInbox:
             lockstep: Ask for everything reliably.
             then: Called after everything that was taken.
         """
-        self._node = node
+        self._ears = Ears(node, partial(subscriber_qos, lockstep=lockstep))
         self._lock = lock
         self._store = store
         self._then = then
         self._joints: Any = None
         self._pose: Any = None
-        self._lockstep = lockstep
-        self._subscriptions: list[Any] = []
         self._hear(topics.JOINT_STATES, self._with_joints, self._take_pair)
         self._hear(topics.EE_POSE, self._with_pose, self._take_pair)
         for role in spec.roles:
@@ -68,9 +66,7 @@ class ObservationInbox:
 
     def close(self) -> None:
         """End the subscriptions."""
-        for subscription in self._subscriptions:
-            self._node.destroy_subscription(subscription)
-        self._subscriptions = []
+        self._ears.close()
 
     def _hear(
         self, topic: str, decode: Callable[[Any], Value], take: Callable[[Value], None]
@@ -80,8 +76,7 @@ class ObservationInbox:
                 take(value)
             self._then()
 
-        qos = subscriber_qos(topic, lockstep=self._lockstep)
-        self._subscriptions.append(hear(self._node, topic, decode, taken, qos))
+        self._ears.hear(topic, decode, taken)
 
     def _with_joints(self, message: Any) -> Proprioception | None:
         self._joints = message

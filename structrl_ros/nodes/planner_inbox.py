@@ -8,8 +8,7 @@ from typing import Any
 
 from rclpy.node import Node
 
-from structrl_ros.nodes.hearing import Value
-from structrl_ros.nodes.hearing import hear
+from structrl_ros.nodes.hearing import Ears
 from structrl_ros.plan.session import TaskSession
 from structrl_ros.types import Predicates
 from structrl_ros.types import Progress
@@ -47,30 +46,21 @@ class PlannerInbox:
             roles: Cameras that a backend needs; images cost the body, so no others are asked for.
             lockstep: Ask for everything reliably.
         """
-        self._node, self._session = node, session
-        self._lockstep = lockstep
-        self._subscriptions: list[Any] = []
-        self._hear(topics.EPISODE, episode_from_message, session.see_episode)
-        self._hear(topics.CHUNK_DONE, chunk_done_from_message, session.see_chunk)
-        self._hear(topics.PREDICATES, predicates_from_message, self._take_predicates)
-        self._hear(topics.JOINT_STATES, _stamp, self._take_stamp)
-        self._hear(topics.REWARD, reward_from_message, note)
-        self._hear(topics.PROGRESS, progress_from_message, note)
+        self._session = session
+        self._ears = ears = Ears(node, partial(subscriber_qos, lockstep=lockstep))
+        ears.hear(topics.EPISODE, episode_from_message, session.see_episode)
+        ears.hear(topics.CHUNK_DONE, chunk_done_from_message, session.see_chunk)
+        ears.hear(topics.PREDICATES, predicates_from_message, self._take_predicates)
+        ears.hear(topics.JOINT_STATES, _stamp, self._take_stamp)
+        ears.hear(topics.REWARD, reward_from_message, note)
+        ears.hear(topics.PROGRESS, progress_from_message, note)
         for role in roles:
             take = partial(self._take_image, role)
-            self._hear(topics.image_topic(role), image_from_message, take)
+            ears.hear(topics.image_topic(role), image_from_message, take)
 
     def close(self) -> None:
         """End the subscriptions."""
-        for subscription in self._subscriptions:
-            self._node.destroy_subscription(subscription)
-        self._subscriptions = []
-
-    def _hear(
-        self, topic: str, decode: Callable[[Any], Value], take: Callable[[Value], None]
-    ) -> None:
-        qos = subscriber_qos(topic, lockstep=self._lockstep)
-        self._subscriptions.append(hear(self._node, topic, decode, take, qos))
+        self._ears.close()
 
     def _take_predicates(self, predicates: Predicates) -> None:
         self._session.update(lambda latest: latest.take_predicates(predicates))

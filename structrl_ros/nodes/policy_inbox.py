@@ -9,7 +9,7 @@ from rclpy.node import Node
 
 from structrl_ros.control.chunk_requester import News
 from structrl_ros.control.observation_store import ObservationStore
-from structrl_ros.nodes.hearing import hear
+from structrl_ros.nodes.hearing import Ears
 from structrl_ros.nodes.observation_inbox import ObservationInbox
 from structrl_ros.nodes.policy_driver import PolicyDriver
 from structrl_ros.types import PolicySpec
@@ -45,7 +45,9 @@ class PolicyInbox:
         """
         self._node, self._driver, self._lockstep = node, driver, lockstep
         self._observations: ObservationInbox | None = None
-        self._news = [hear(node, topic, decode, driver.see) for topic, decode in _HEARD]
+        self._news = Ears(node)
+        for topic, decode in _HEARD:
+            self._news.hear(topic, decode, driver.see)
 
     def look(self, spec: PolicySpec, store: ObservationStore) -> None:
         """Subscribe to what a new policy looks at, in place of what the last one did."""
@@ -64,5 +66,4 @@ class PolicyInbox:
         """Free the subscriptions."""
         if self._observations is not None:
             self._observations.close()
-        for subscription in self._news:
-            self._node.destroy_subscription(subscription)
+        self._news.close()

@@ -12,15 +12,21 @@ pytest.importorskip('structrl_msgs')
 import rclpy
 from ros_domains import claimed_domain
 
+from structrl_ros.errors import MessageError
 from structrl_ros.nodes.body_thread import Counters
 from structrl_ros.nodes.chunk_intake import ChunkIntake
 from structrl_ros.nodes.contexts import joined_graph
 from structrl_ros.nodes.health import Health
+from structrl_ros.nodes.hearing import Ears
 from structrl_ros.nodes.hearing import hear
 from structrl_ros.nodes.heartbeat import Heartbeat
 from structrl_ros.types import ActionChunk
 from structrl_ros.wire import topics
 from structrl_ros.wire.chunk_codecs import action_chunk_to_message
+from structrl_ros.wire.qos import message_type
+from structrl_ros.wire.qos import publisher_qos
+from structrl_ros.wire.qos import recorder_qos
+from structrl_ros.wire.qos import subscriber_qos
 from structrl_ros.wire.stamps import stamp_from_header
 from structrl_ros.wire.task_codecs import HealthLevel
 from structrl_ros.wire.task_codecs import health_from_message
@@ -147,3 +153,46 @@ def test_a_heartbeat_beats_from_start_to_stop_and_names_its_node(graph):
     heart.close()
     assert list(node.timers) == []
     until(lambda: node.count_publishers(topics.HEARTBEAT) == 0)
+
+
+@pytest.mark.parametrize('qos', [subscriber_qos, recorder_qos])
+def test_ears_hear_every_topic_as_they_are_told_to_and_end_together(graph, qos):
+    node = graph[0]
+    had = list(node.subscriptions)
+    ears = Ears(node, qos)
+    for topic in (topics.EPISODE, topics.HEARTBEAT):
+        ears.hear(topic, lambda m: m, print)
+    new = {s.topic_name: s for s in node.subscriptions if s not in had}
+    assert set(new) == {f'/{topics.EPISODE}', f'/{topics.HEARTBEAT}'}
+    for topic in (topics.EPISODE, topics.HEARTBEAT):
+        asked, wanted = new[f'/{topic}'].qos_profile, qos(topic)
+        assert (asked.depth, asked.reliability) == (wanted.depth, wanted.reliability)
+        assert asked.durability == wanted.durability
+    ears.close()
+    ears.close()
+    assert list(node.subscriptions) == had
+
+
+def test_a_message_that_breaks_the_contract_is_a_warning_with_its_topic(graph, capfd):
+    node, until = graph
+    decoded, taken = [], []
+
+    def decode(message):
+        decoded.append(message.frame_id)
+        if message.frame_id == 'bad':
+            raise MessageError('frame is bad')
+        return message.frame_id
+
+    hear(node, topics.HEARTBEAT, decode, taken.append)
+    kind, qos = message_type(topics.HEARTBEAT), publisher_qos(topics.HEARTBEAT)
+    publisher = node.create_publisher(kind, topics.HEARTBEAT, qos)
+    until(lambda: _is_met(publisher))
+
+    def heard(name):
+        publisher.publish(kind(frame_id=name))
+        return name in decoded
+
+    until(lambda: heard('bad'))
+    until(lambda: heard('good'))
+    assert set(taken) == {'good'}
+    assert f'{topics.HEARTBEAT}: frame is bad' in capfd.readouterr().err
