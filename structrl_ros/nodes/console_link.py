@@ -40,7 +40,7 @@ class ConsoleLink:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._executor.shutdown()
+        self._executor.shutdown(timeout_sec=5.0)
         self._thread.join(5.0)
         self._graph.close()
 

@@ -64,7 +64,7 @@ def joined_graph(
         try:
             yield node, executor
         finally:
-            executor.shutdown()
+            executor.shutdown(timeout_sec=5.0)
             node.destroy_node()
     finally:
         context.try_shutdown()

@@ -108,7 +108,7 @@ def test_killed_policy_is_restarted_and_the_task_ends(tmp_path):
         text=True,
     )
     try:
-        wait_for(run, r'\bnow\b')
+        wait_for(run, r'\breward\b')  # a body that was never moved holds in silence
         os.kill(process_of('policy_node', tmp_path / 'run'), signal.SIGKILL)
         text = run.communicate(timeout=90)[0]
     finally:
