@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
@@ -83,11 +82,11 @@ class PlannerNode(LifecycleNode):
         p, wall = self._settings, Clock(clock_type=ClockType.STEADY_TIME)
         result = super().on_activate(state)
         group = MutuallyExclusiveCallbackGroup()
-        make = partial(self.create_timer, clock=wall, callback_group=group)
-        limits = make(0.1, self._session.poll, autostart=False)
-        self._wall_timers = [limits, make(1.0, self._report)]
-        wait_s = p.first_observation_s
-        self._server = TaskServer(self, self._session, limits, p.image_roles, wait_s)
+        self._wall_timers = [
+            self.create_timer(0.1, self._session.poll, clock=wall, callback_group=group),
+            self.create_timer(1.0, self._report, clock=wall, callback_group=group),
+        ]
+        self._server = TaskServer(self, self._session, p.image_roles, p.first_observation_s)
         self._abandoned = AbandonedPlan(self, self._session, self._stamps, self._decisions.plan)
         return result
 

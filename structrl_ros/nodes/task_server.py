@@ -11,7 +11,6 @@ from rclpy.action import CancelResponse
 from rclpy.action import GoalResponse
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
-from rclpy.timer import Timer
 from structrl_msgs.action import ExecuteTask
 
 from structrl_ros.errors import StructRLError
@@ -37,21 +36,14 @@ class TaskServer:
     Args:
         node: The node that serves.
         session: Carries out one task at a time.
-        limits: Looks at the task's time limits; it costs a turn of the executor each time, so it
-            runs only while there is a task.
         roles: Cameras whose images a task needs from its beginning.
         patience_s: Wall time to wait for a body and these images.
     """
 
     def __init__(
-        self,
-        node: Node,
-        session: TaskSession,
-        limits: Timer,
-        roles: tuple[str, ...],
-        patience_s: float,
+        self, node: Node, session: TaskSession, roles: tuple[str, ...], patience_s: float
     ) -> None:
-        self._node, self._session, self._limits = node, session, limits
+        self._node, self._session = node, session
         self._roles, self._patience_s = roles, patience_s
         self._lock = threading.Lock()
         self._is_taken = self._is_closing = False
@@ -117,7 +109,6 @@ class TaskServer:
         self._end.clear()
         self._reward, self._potential = None, 0.0
         instruction, limit_s = task_from_goal(handle.request)
-        self._limits.reset()
         try:
             reason = self._wait_for_body(handle)
             if not reason:
@@ -126,7 +117,6 @@ class TaskServer:
                 reason = self._outcome[1]
         except StructRLError as error:
             reason = str(error)
-        self._limits.cancel()
         success = self._end.is_set() and self._outcome[0]
         with self._lock:
             self._is_taken = False
