@@ -59,11 +59,9 @@ class EvaluationClient(TaskClient):
             watch: Called about ten times a second while waiting; may raise.
             patience_s: Wall time for an answer of the graph.
         """
-        self._hear = listener
-        self._seen: dict[type[Any], Any] = {}
         self._patience_s = patience_s
         self.failures = 0
-        super().__init__(self._note, namespace=namespace, watch=watch)
+        super().__init__(listener, namespace=namespace, watch=watch)
         for topic, decode in _ALSO.items():
             self._subscribe(topic, decode)
         health = topics.DIAGNOSTICS
@@ -144,10 +142,9 @@ class EvaluationClient(TaskClient):
 
         self._spin_for(_TRUTH_S, is_told)
 
-    def _note(self, value: Any) -> None:
-        if not isinstance(value, Episode) or not value.ended:
-            self._seen[type(value)] = value
-        self._hear(value)
+    def _keep(self, event: Any) -> None:
+        if not isinstance(event, Episode) or not event.ended:
+            super()._keep(event)
 
     def _note_health(self, components: list[Any]) -> None:
         for name, _, _, values in components:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from collections.abc import Sequence
 
-from structrl_ros.nodes.task_client import Event
 from structrl_ros.nodes.task_client import TaskClient
 from structrl_ros.types import Episode
 from structrl_ros.types import Plan
@@ -15,19 +13,7 @@ from structrl_ros.wire import topics
 
 
 class LateClient(TaskClient):
-    """Use as a context manager; see `TaskClient`."""
-
-    def __init__(
-        self,
-        listener: Callable[[Event], None],
-        *,
-        namespace: str = '',
-        watch: Callable[[], None] | None = None,
-    ) -> None:
-        """Subscribe; the listener hears what is latched, too."""
-        self._hear = listener
-        self._seen: dict[type[Event], Event] = {}
-        super().__init__(self._note, namespace=namespace, watch=watch)
+    """Use as a context manager; the listener hears what is latched, too. See `TaskClient`."""
 
     def wait_for_nodes(self, names: Sequence[str], limit_s: float) -> None:
         """Return once every node is in the graph.
@@ -61,10 +47,6 @@ class LateClient(TaskClient):
         """Hear on for a while, wall time."""
         self._spin_for(seconds)
 
-    def _note(self, event: Event) -> None:
-        self._seen[type(event)] = event
-        self._hear(event)
-
     def _is_matched(self) -> bool:
         """Whether nothing that is published from now on is lost."""
         count = self._node.count_publishers
@@ -75,6 +57,5 @@ class LateClient(TaskClient):
         latched = {topics.EPISODE: Episode, topics.SAFETY: Safety, topics.SUBTASK: SubtaskStatus}
         if any(not count(topic) or kind not in self._seen for topic, kind in latched.items()):
             return False
-        status = self._seen[SubtaskStatus]
-        has_plan = isinstance(status, SubtaskStatus) and status.revision > 0
+        has_plan = self._seen[SubtaskStatus].revision > 0
         return bool(count(topics.PLAN)) and (not has_plan or Plan in self._seen)

@@ -105,6 +105,7 @@ class TaskClient:
         self._listener = listener
         self._watch = watch or (lambda: None)
         self._episode: Episode | None = None
+        self._seen: dict[type[Any], Any] = {}
         self._lost, self._has_plan, self._ready_s = '', False, 0.0
         self._graph = ExitStack()
         joined = joined_graph(partial(rclpy.create_node, 'task_client'), namespace)
@@ -221,10 +222,15 @@ class TaskClient:
                 self._episode = event
             if isinstance(event, Plan):
                 self._see_plan(event)
+            self._keep(event)
             self._listener(event)
 
         qos = recorder_qos(topic)
         self._subscriptions[topic] = hear(self._node, topic, decode, heard, qos)
+
+    def _keep(self, event: Any) -> None:
+        """Remember the newest event of each kind."""
+        self._seen[type(event)] = event
 
     def _see_plan(self, plan: Plan) -> None:
         """Note that the planner of this goal was killed: its successor says so."""
