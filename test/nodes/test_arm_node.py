@@ -108,6 +108,8 @@ def test_chunk_moves_ee_as_far_as_it_says(graph):
 
 def test_nothing_moves_without_a_heartbeat(graph):
     graph.beating.clear()
+    # The arm has held for want of a heartbeat since it began: its guard says when that is so anew.
+    graph.wait(graph.node.session.loop.objection, 'objection to a missing heartbeat')
     graph.wait_for(SafetyState.HOLD, 'heartbeat of who sends chunks')
     graph.send()
     time.sleep(0.3)
