@@ -60,6 +60,7 @@ class Local:
         rclpy.init(context=self.context, domain_id=number)
         self.executor = SingleThreadedExecutor(context=self.context)
         self.nodes = []
+        self.is_over = False
         self.thread = threading.Thread(target=self._spin, daemon=True)
 
     def add(self, kind, *, maker=None, **parameters):
@@ -72,18 +73,20 @@ class Local:
         return node
 
     def _spin(self):
-        while self.context.ok():
+        while not self.is_over:
             try:
                 self.executor.spin_once(timeout_sec=0.05)
             except ExternalShutdownException:
                 return
 
     def close(self):
+        """Stop to spin first, as `run_node` does: a recorder must not write while it closes."""
+        self.is_over = True
+        if self.thread.is_alive():
+            self.thread.join(LIMIT)
         for node in self.nodes:
             node.close()
         self.context.try_shutdown()
-        if self.thread.is_alive():
-            self.thread.join(5)
         self.executor.shutdown()
 
 
