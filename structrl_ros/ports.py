@@ -18,6 +18,8 @@ from structrl_ros.types import ArmState
 from structrl_ros.types import BodySpec
 from structrl_ros.types import ChunkReward
 from structrl_ros.types import Episode
+from structrl_ros.types import EventReview
+from structrl_ros.types import FailedRollout
 from structrl_ros.types import Float32
 from structrl_ros.types import Float64
 from structrl_ros.types import Judgement
@@ -208,12 +210,21 @@ class ProgressModel(Protocol):
 
 @runtime_checkable
 class EventModel(Protocol):
-    """MART: where failure feedback on a failed rollout stops."""
+    """MART: the last error of a failed rollout that was not made good (Section 3.1)."""
 
     name: str
 
-    def boundary(self, rollout: object) -> int | None:
-        """Return the chunk of the last unrecovered error, or None to keep all feedback."""
+    def review(self, rollout: FailedRollout) -> EventReview:
+        """Return what went wrong in a complete failed rollout, blocking.
+
+        `learning.eligibility.select_feedback` makes the boundary of it. Where a review cannot be
+        had, the caller keeps all feedback of the rollout and says so.
+
+        Raises:
+            PlannerUnavailableError: If the backend cannot be reached or fails.
+            AnswerError: If it answers with something that nobody can read.
+            ParameterError: If the rollout lacks what the model looks at.
+        """
 
 
 @runtime_checkable

@@ -24,6 +24,12 @@ from structrl_ros.types.chunk import ChunkDone
 from structrl_ros.types.chunk import Intervention
 from structrl_ros.types.chunk import MeasuredRate
 from structrl_ros.types.chunk import PolicySpec
+from structrl_ros.types.event import ERROR_TYPES
+from structrl_ros.types.event import OUTCOMES
+from structrl_ros.types.event import RECOVERIES
+from structrl_ros.types.event import SPECIFIC_ERRORS
+from structrl_ros.types.event import EventReview
+from structrl_ros.types.event import FailedRollout
 from structrl_ros.types.observation import ROLES
 from structrl_ros.types.observation import Observation
 from structrl_ros.types.observation import Predicates
@@ -43,8 +49,12 @@ from structrl_ros.types.reward import Reward
 from structrl_ros.types.reward import RewardRule
 
 __all__ = [
+    'ERROR_TYPES',
+    'OUTCOMES',
+    'RECOVERIES',
     'ROLES',
     'SOURCES',
+    'SPECIFIC_ERRORS',
     'SUCCESS_TERM',
     'ActionChunk',
     'ArmMode',
@@ -53,7 +63,9 @@ __all__ = [
     'ChunkDone',
     'ChunkReward',
     'Episode',
+    'EventReview',
     'FailedAttempt',
+    'FailedRollout',
     'Float32',
     'Float64',
     'Intervention',
