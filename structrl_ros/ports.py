@@ -1,7 +1,4 @@
-"""All ports: what the core asks of the world. Everything replaceable stands behind one of these.
-
-Implementations say what they need (packages, a GPU, a server), and raise `structrl_ros.errors`.
-"""
+"""All ports: what the core asks of the world; implementations raise `structrl_ros.errors`."""
 
 from __future__ import annotations
 
@@ -215,16 +212,7 @@ class EventModel(Protocol):
     name: str
 
     def review(self, rollout: FailedRollout) -> EventReview:
-        """Return what went wrong in a complete failed rollout, blocking.
-
-        `learning.eligibility.select_feedback` makes the boundary of it. Where a review cannot be
-        had, the caller keeps all feedback of the rollout and says so.
-
-        Raises:
-            PlannerUnavailableError: If the backend cannot be reached or fails.
-            AnswerError: If it answers with something that nobody can read.
-            ParameterError: If the rollout lacks what the model looks at.
-        """
+        """Return what went wrong; where that fails (StructRLError), keep all feedback."""
 
 
 @runtime_checkable
