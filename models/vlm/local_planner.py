@@ -10,9 +10,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from structrl_ros.errors import CheckpointError
-from structrl_ros.errors import ParameterError
 from structrl_ros.errors import PlannerUnavailableError
+from structrl_ros.models.vlm.constrained import generate_text
+from structrl_ros.models.vlm.constrained import grammar_compiler
 from structrl_ros.models.vlm.encoding import IMAGE_PART
 from structrl_ros.models.vlm.encoding import encode
 from structrl_ros.models.vlm.loading import LoadedVlm
@@ -63,7 +63,7 @@ class LocalPlanner:
         self._prompt, self._replan = read_prompt(prompt), read_prompt(replan)
         self._form = PLAN_FORMS.get(prompt, 'json')
         self._reasoning_characters, self._max_steps = reasoning_characters, max_steps
-        self._compiler = _grammar_compiler(vlm)
+        self._compiler = grammar_compiler(vlm)
 
     def propose(self, request: PlanRequest) -> str:
         """Return the model's plan as text, its reasoning in a think block.
@@ -82,7 +82,14 @@ class LocalPlanner:
         grammar = self._grammar(request.vocabulary)
         try:
             with self.vlm.lock:
-                return with_reasoning(self._generate(encode(self.vlm, messages, images), grammar))
+                return with_reasoning(
+                    generate_text(
+                        self.vlm,
+                        encode(self.vlm, messages, images),
+                        grammar,
+                        self._max_tokens,
+                    )
+                )
         except RuntimeError as error:
             raise PlannerUnavailableError(f'model {self.name}: {first_line(error)}') from None
 
@@ -99,36 +106,3 @@ class LocalPlanner:
             return self._compiler.compile_regex(plan_pattern(vocabulary, **limits))
         schema = json.dumps(plan_schema(vocabulary, **limits))
         return self._compiler.compile_json_schema(schema, any_whitespace=False)
-
-    def _generate(self, inputs: Any, grammar: Any) -> str:
-        import torch
-        from xgrammar.contrib.hf import LogitsProcessor
-
-        with torch.inference_mode():
-            tokens = self.vlm.model.generate(
-                **inputs,
-                max_new_tokens=self._max_tokens,
-                do_sample=False,
-                temperature=None,
-                top_p=None,
-                top_k=None,
-                logits_processor=[LogitsProcessor(grammar)],
-            )
-        new = tokens[0, inputs['input_ids'].shape[1] :]
-        return str(self.vlm.tokenizer.decode(new, skip_special_tokens=True))
-
-
-def _grammar_compiler(vlm: LoadedVlm) -> Any:
-    try:
-        import xgrammar
-    except ImportError:
-        raise ParameterError(
-            'planner:=local needs xgrammar; install it with: '
-            'pip install --no-deps -r requirements/learning-no-deps.txt'
-        ) from None
-    size = vlm.model.config.get_text_config().vocab_size
-    try:
-        told = xgrammar.TokenizerInfo.from_huggingface(vlm.tokenizer, vocab_size=size)
-    except (ValueError, RuntimeError) as error:
-        raise CheckpointError(f'tokenizer of {vlm.name}: {first_line(error)}') from None
-    return xgrammar.GrammarCompiler(told)
