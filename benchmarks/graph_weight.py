@@ -1,6 +1,6 @@
 """What the deploy graph weighs: time to the first chunk, CPU while it idles, memory of each node.
 
-Usage: .venv/bin/python benchmarks/graph_weight.py [--body libero] [--seconds 20]
+Usage: .venv/bin/python benchmarks/graph_weight.py [--body libero] [--seconds 20] [--record]
 The graph comes up in real time and waits for a sentence (idle), does one (the time from the
 sentence to the first chunk that the body carried out), and waits again. Idle is measured for
 --seconds of wall time each. CPU time is user and system time of all threads; memory is resident
@@ -80,9 +80,9 @@ def idle(seconds: float) -> Idle:
     return Idle(spent, time.monotonic() - began)
 
 
-def measure(body: str, seconds: float, folder: Path) -> None:
+def measure(body: str, seconds: float, folder: Path, bag: str) -> None:
     """Bring the graph up, have it do the sentence of its task, and print what it took."""
-    graph = load_graph('deploy', {'body': body, 'record': str(folder / 'bag')})
+    graph = load_graph('deploy', {'body': body, 'record': bag})
     supervisor = Supervisor(
         graph.nodes,
         log_directory=folder / 'log',
@@ -132,9 +132,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--body', default='libero', help='body of the deploy graph')
     parser.add_argument('--seconds', type=float, default=20.0, help='wall seconds of idling')
+    parser.add_argument('--record', action='store_true', help='with recorder and pictures')
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix='structrl-weight-') as folder:
-        measure(given.body, given.seconds, Path(folder))
+        bag = f'{folder}/bag' if given.record else ''
+        measure(given.body, given.seconds, Path(folder), bag)
 
 
 if __name__ == '__main__':
