@@ -13,6 +13,7 @@ from structrl_ros.cli.counterfactual_sets import keep_records
 from structrl_ros.cli.counterfactual_sets import new_set
 from structrl_ros.cli.data_cycles import cycles
 from structrl_ros.cli.data_demonstrations import demonstrations
+from structrl_ros.cli.data_events import events
 from structrl_ros.cli.data_image_edit import image_edit
 from structrl_ros.cli.data_leap import leap
 from structrl_ros.errors import ParameterError
@@ -23,6 +24,7 @@ data.command()(leap)
 data.command()(cycles)
 data.command()(demonstrations)
 data.command()(image_edit)
+data.command()(events)
 
 
 @data.command()
