@@ -12,33 +12,38 @@ from rich.table import Table
 from structrl_ros.cli.export import export_libraries
 from structrl_ros.errors import ParameterError
 
+Policy = Annotated[
+    str, typer.Option(help='Folder of a checkpoint or run; default: the shipped one.')
+]
+Tasks = Annotated[
+    list[str] | None, typer.Option(help='Tabletop task; repeat it. Default: pack_lunch.')
+]
+Offsets = Annotated[
+    list[float] | None,
+    typer.Option(help='Calibration offset, m; repeat it. Default: 0, 0.015 and 0.03.'),
+]
+Pictures = Annotated[
+    int, typer.Option(min=0, max=200, help='Frames of a camera and rollout; 0: none.')
+]
+Roles = Annotated[list[str] | None, typer.Option(help='Camera; repeat it. Default: head.')]
+Grm = Annotated[
+    str, typer.Option(help='Progress model to ask of failures outside train; its name or folder.')
+]
+
 
 def events(
     out: Annotated[Path, typer.Argument(help='Folder of the set; the same one takes more.')],
-    policy: Annotated[
-        str, typer.Option(help='Folder of a checkpoint or run; default: the shipped one.')
-    ] = '',
+    policy: Policy = '',
     name: Annotated[str, typer.Option(help='What the set calls the policy.')] = 'shipped',
-    task: Annotated[
-        list[str] | None, typer.Option(help='Tabletop task; repeat it. Default: pack_lunch.')
-    ] = None,
+    task: Tasks = None,
     scenes: Annotated[int, typer.Option(min=1, max=10_000, help='Scenes of each task.')] = 150,
-    offset: Annotated[
-        list[float] | None,
-        typer.Option(help='Calibration offset, m; repeat it. Default: 0, 0.015 and 0.03.'),
-    ] = None,
+    offset: Offsets = None,
     explore: Annotated[bool, typer.Option(help='With the noise of practice.')] = True,
     seed: Annotated[int, typer.Option(min=0, help='Of scenes and noise.')] = 0,
-    pictures: Annotated[
-        int, typer.Option(min=0, max=200, help='Frames of a camera and rollout; 0: none.')
-    ] = 0,
-    role: Annotated[list[str] | None, typer.Option(help='Camera; repeat it. Default: head.')] = (
-        None
-    ),
+    pictures: Pictures = 0,
+    role: Roles = None,
     size: Annotated[int, typer.Option(min=32, max=512, help='Side of a picture, px.')] = 96,
-    grm: Annotated[
-        str, typer.Option(help='Progress model to ask of failures; its pictures are not kept.')
-    ] = '',
+    grm: Grm = '',
 ) -> None:
     """Play policies on watched bodies and keep every rollout with the simulator's label.
 
