@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from structrl_ros.cli.evaluate_closed_loop import closed_loop
+from structrl_ros.cli.evaluate_events import events
 from structrl_ros.cli.evaluate_grm import grm
 from structrl_ros.cli.evaluate_planner import planner
 from structrl_ros.cli.evaluate_sim_to_real import cards
@@ -19,6 +20,7 @@ from structrl_ros.errors import ParameterError
 evaluate = typer.Typer(no_args_is_help=True, help='Measure success rates, with intervals.')
 evaluate.command()(cards)
 evaluate.command('closed-loop')(closed_loop)
+evaluate.command()(events)
 evaluate.command()(grm)
 evaluate.command()(planner)
 evaluate.command('sim-to-real')(sim_to_real)
