@@ -18,7 +18,9 @@ MOST_EVIDENCE = 4
 #: Longest reason that is asked of a local model, characters.
 REASON_CHARACTERS = 120
 _SHOWN = 80
-_WORDS = {'outcome': OUTCOMES, 'error_type': ERROR_TYPES, 'recovery': RECOVERIES}
+#: What can be seen: that a potential stalled cannot.
+_VISIBLE = tuple(kind for kind in ERROR_TYPES if kind != 'stalled')
+_WORDS = {'outcome': OUTCOMES, 'error_type': _VISIBLE, 'recovery': RECOVERIES}
 
 
 def answer_schema(*, chunks: int | None = None, frames: int | None = None) -> JsonObject:

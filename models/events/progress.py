@@ -7,6 +7,7 @@ says the same. One that never got anything right shows no fall, and keeps all it
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,12 +83,7 @@ class ProgressEvents:
             ParameterError: If the rollout has no potential at every boundary, or one that is not
                 finite.
         """
-        potential = np.asarray(rollout.potential, dtype=np.float64)
-        if potential.shape != (rollout.chunks + 1,) or not np.isfinite(potential).all():
-            raise ParameterError(
-                f'potential of shape {potential.shape}; allowed: finite, one at each of the '
-                f'{rollout.chunks + 1} boundaries of the rollout'
-            )
+        potential = whole_potential(rollout)
         smooth = _median(potential, self.settings.window)
         falls = _falls(smooth, self.settings)
         if self.settings.uses_gate and len(rollout.negative_branch) == len(potential):
@@ -104,7 +100,7 @@ class ProgressEvents:
             error_type=FALL,
             interval=_interval(found),
             recovery='not_observed' if lasting else 'observed',
-            evidence=_evidence(rollout, found),
+            evidence=frames_near(rollout, (found.top, found.bottom)),
             confidence=min(found.size, 1.0),
             reason=f'the potential fell by {found.size:.2f} to {smooth[found.bottom]:.2f}',
             first_interval=_interval(falls[0]),
@@ -160,9 +156,24 @@ def _interval(fall: _Fall) -> tuple[int, int]:
     return fall.top + 1, fall.bottom
 
 
-def _evidence(rollout: FailedRollout, fall: _Fall) -> tuple[int, ...]:
-    """Return the frames at both ends of a fall, or the boundaries where there are no frames."""
+def whole_potential(rollout: FailedRollout) -> Float64:
+    """Return the potential of a rollout, shape (N + 1,).
+
+    Raises:
+        ParameterError: If it is not whole, or not finite.
+    """
+    potential = np.asarray(rollout.potential, dtype=np.float64)
+    if potential.shape != (rollout.chunks + 1,) or not np.isfinite(potential).all():
+        raise ParameterError(
+            f'potential of shape {potential.shape}; allowed: finite, one at each of the '
+            f'{rollout.chunks + 1} boundaries of the rollout'
+        )
+    return potential
+
+
+def frames_near(rollout: FailedRollout, boundaries: Sequence[int]) -> tuple[int, ...]:
+    """Return the frames nearest to boundaries, or the boundaries where there are no frames."""
     if not rollout.frame_chunks:
-        return fall.top, fall.bottom
+        return tuple(dict.fromkeys(boundaries))
     chunks = np.asarray(rollout.frame_chunks)
-    return tuple(dict.fromkeys(int(np.abs(chunks - b).argmin()) for b in (fall.top, fall.bottom)))
+    return tuple(dict.fromkeys(int(np.abs(chunks - b).argmin()) for b in boundaries))

@@ -72,6 +72,7 @@ def _reviewers(
 ) -> dict[str, Reviewer]:
     """Return the backends by name, the baselines first."""
     from structrl_ros.models.events.progress import ProgressEvents
+    from structrl_ros.models.events.stall import StallEvents
     from structrl_ros.sim.events.reviewer import SimulatorEvents
     from structrl_ros.training.event_evaluation import first_error
     from structrl_ros.training.event_evaluation import last_chunk
@@ -87,6 +88,7 @@ def _reviewers(
     }
     if any(episode.potential for episode in episodes):
         found['progress'] = of_model(ProgressEvents())
+        found['progress_stall'] = of_model(StallEvents())
     for model in choice.open():
         found[model.name] = of_model(model)
     return found

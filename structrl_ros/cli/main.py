@@ -21,6 +21,7 @@ from structrl_ros.cli.data import data
 from structrl_ros.cli.decompose import decompose
 from structrl_ros.cli.demo_command import demo
 from structrl_ros.cli.evaluate import evaluate
+from structrl_ros.cli.events import events
 from structrl_ros.cli.export import export
 from structrl_ros.cli.export import importer
 from structrl_ros.cli.graph_options import Assignments
@@ -136,6 +137,7 @@ app.command()(reset)
 
 app.command()(demo)
 app.command()(report)
+app.command()(events)
 app.command()(replay)
 
 

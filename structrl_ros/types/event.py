@@ -26,6 +26,7 @@ SPECIFIC_ERRORS = (
     'misplaced',
     'fell_off_table',
     'lost_progress',
+    'stalled',
 )
 #: Every `error_type`: also no error, and one that cannot be told.
 ERROR_TYPES = ('none', *SPECIFIC_ERRORS, 'unclear')

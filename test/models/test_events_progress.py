@@ -10,6 +10,8 @@ import pytest
 from structrl_ros.errors import ParameterError
 from structrl_ros.models.events.progress import FallSettings
 from structrl_ros.models.events.progress import ProgressEvents
+from structrl_ros.models.events.stall import StallEvents
+from structrl_ros.models.events.stall import StallSettings
 from structrl_ros.types import FailedRollout
 
 PLAIN = FallSettings(fall=0.15, within=3, sustained=2, window=1, uses_gate=False)
@@ -69,3 +71,14 @@ def test_a_potential_that_is_missing_cut_or_nan_is_refused(values: tuple[float, 
 def test_thresholds_outside_their_range_are_refused() -> None:
     with pytest.raises(ParameterError, match='window odd'):
         FallSettings(window=2)
+
+
+def test_a_stall_begins_after_the_first_chunk_as_high_as_any_later_one() -> None:
+    review = StallEvents(StallSettings(margin=0.1)).review(
+        rollout(0, 0.2, 0.45, 0.5, 0.4, 0.52, 0.5)
+    )
+    assert (review.error_type, review.interval) == ('stalled', (3, 4))
+    rising = StallEvents().review(rollout(0, 0.2, 0.4, 0.6))
+    assert rising.interval is None
+    with pytest.raises(ParameterError, match='margin'):
+        StallSettings(margin=0.0)
