@@ -56,19 +56,34 @@ class AnswerCollator:
         """Return the batch."""
         chosen = [self._rows[number] for number in numbers]
         batch = dict(encode_questions(self._processor, chosen, self._prompt))
-        answers = [self._answers[number] for number in numbers]
-        length = max(map(len, answers))
-        ids = torch.tensor([a + [self._pad] * (length - len(a)) for a in answers])
-        mask = torch.tensor([[1] * len(a) + [0] * (length - len(a)) for a in answers])
-        labels = torch.where(mask.bool(), ids, _IGNORED)
-        asked = batch['input_ids']
-        batch['labels'] = torch.cat([torch.full_like(asked, _IGNORED), labels], dim=1)
-        batch['input_ids'] = torch.cat([asked, ids], dim=1)
-        batch['attention_mask'] = torch.cat([batch['attention_mask'], mask], dim=1)
-        if 'mm_token_type_ids' in batch:
-            kinds = batch['mm_token_type_ids']
-            batch['mm_token_type_ids'] = torch.cat([kinds, torch.zeros_like(ids)], dim=1)
-        return batch
+        return with_answers(batch, [self._answers[number] for number in numbers], self._pad)
+
+
+def with_answers(
+    batch: dict[str, Tensor], answers: Sequence[Sequence[int]], pad: int
+) -> dict[str, Tensor]:
+    """Return questions, padded on the left, with answers behind them that alone have labels.
+
+    Args:
+        batch: Inputs of the questions.
+        answers: Tokens of each answer, its end included.
+        pad: Token that fills up shorter ones.
+    """
+    length = max(map(len, answers))
+    ids = torch.tensor([[*a, *[pad] * (length - len(a))] for a in answers])
+    mask = torch.tensor([[1] * len(a) + [0] * (length - len(a)) for a in answers])
+    labels = torch.where(mask.bool(), ids, _IGNORED)
+    asked = batch['input_ids']
+    whole = {
+        **batch,
+        'labels': torch.cat([torch.full_like(asked, _IGNORED), labels], dim=1),
+        'input_ids': torch.cat([asked, ids], dim=1),
+        'attention_mask': torch.cat([batch['attention_mask'], mask], dim=1),
+    }
+    if 'mm_token_type_ids' in batch:
+        kinds = batch['mm_token_type_ids']
+        whole['mm_token_type_ids'] = torch.cat([kinds, torch.zeros_like(ids)], dim=1)
+    return whole
 
 
 def write_answers(
