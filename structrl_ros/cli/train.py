@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from structrl_ros.cli.train_diffusion import train_diffusion
+from structrl_ros.cli.train_events import train_events
 from structrl_ros.cli.train_grm import train_grm
 from structrl_ros.cli.train_grm_vlm import train_grm_vlm
 from structrl_ros.cli.train_planner import train_planner
@@ -20,6 +21,7 @@ train = typer.Typer(
     help='Train a policy: imitate demonstrations (sft), then practise (ppo, grpo); or a GRM.',
 )
 train.command('diffusion')(train_diffusion)
+train.command('events')(train_events)
 train.command('grm')(train_grm)
 train.command('grm-vlm')(train_grm_vlm)
 train.command('planner')(train_planner)

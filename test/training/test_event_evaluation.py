@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
+from event_episodes import event_episode
 
 from structrl_ros.errors import DatasetError
 from structrl_ros.errors import PlannerUnavailableError
@@ -20,28 +19,7 @@ pytestmark = pytest.mark.torch
 
 
 def episode(interval: tuple[int, int], **changes: object) -> EventEpisode:
-    made = EventEpisode(
-        id='a',
-        split='test',
-        task='apple_in_bowl',
-        instruction='pick up the apple',
-        policy='p',
-        calibration_offset=0.0,
-        seed=0,
-        initial_state=0,
-        steps=(5,) * 8,
-        success=False,
-        outcome='failure',
-        error_type='dropped',
-        recovery='not_observed',
-        reason='it fell',
-        interval=interval,
-        first_interval=(2, 2),
-        evidence=(),
-        states=(),
-        simulator_states=(),
-    )
-    return dataclasses.replace(made, **changes)  # type: ignore[arg-type]
+    return event_episode(interval=interval, first_interval=(2, 2), **changes)
 
 
 SPLIT = [episode((4, 4)), episode((8, 8)), episode((3, 3), recovery='observed')]
