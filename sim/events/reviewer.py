@@ -23,8 +23,8 @@ from structrl_ros.types import FailedRollout
 class SimulatorEvents:
     """Port EventModel on the states of a tabletop or twin rollout; privileged.
 
-    What a rollout shows once a chunk misses what begins and ends within one; `review_track` of a
-    finer track does not.
+    States once a chunk miss what begins and ends within one, as a hand that shuts and opens;
+    those of every control period (`FailedRollout.state_chunks`) do not.
     """
 
     name = 'simulator'
@@ -41,7 +41,7 @@ class SimulatorEvents:
                 f'a rollout of {rollout.task!r} without states; allowed: one whose `states` the '
                 'simulator told'
             )
-        chunks = range(rollout.chunks + 1)
+        chunks = rollout.state_chunks or tuple(range(rollout.chunks + 1))
         task = find_task(rollout.task)
         return review_track(read_track(task, rollout.states, rollout.state_names, chunks))
 

@@ -50,8 +50,10 @@ class FailedRollout:
             boundary, shape (N + 1, 5); empty (0, 5) if unknown.
         potential: Of the progress model at every boundary, in [-1, 1], shape (N + 1,), or empty.
         negative_branch: The gate of the potential, shape (N + 1,), or empty.
-        states: Privileged state vectors at every boundary, shape (N + 1, F), or (0, 0).
+        states: Privileged state vectors at every boundary, shape (N + 1, F), or (0, 0); with
+            `state_chunks` at any moments, as of every control period, which shows more.
         state_names: Names of the F entries.
+        state_chunks: The chunk within which each state was seen, 0 at the start; () is boundaries.
         seed: With `task` and `initial_state` it is the identity of the scene.
         initial_state: See `seed`.
     """
@@ -67,6 +69,7 @@ class FailedRollout:
     negative_branch: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
     states: Float64 = field(default_factory=lambda: np.zeros((0, 0)))
     state_names: tuple[str, ...] = ()
+    state_chunks: tuple[int, ...] = ()
     seed: int = 0
     initial_state: int = 0
 

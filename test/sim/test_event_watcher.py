@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -63,3 +65,21 @@ def test_the_expert_makes_no_lasting_error_and_an_opened_hand_drops() -> None:
     assert coarse.error_type == 'dropped'
     assert fine.interval is not None and coarse.interval is not None
     assert abs(coarse.interval[1] - fine.interval[1]) <= 1
+
+
+def test_states_of_every_control_period_show_a_hand_that_shut_within_a_chunk() -> None:
+    columns = {name: i for i, name in enumerate(STATE_NAMES)}
+    states = np.zeros((11, len(STATE_NAMES)))
+    states[:, columns['opening']] = 1.0
+    states[2:5, columns['opening']] = 0.0
+    rollout = FailedRollout(
+        task='apple_in_bowl',
+        instruction='',
+        chunks=2,
+        states=states,
+        state_names=STATE_NAMES,
+        state_chunks=chunk_of_moments([ROWS, ROWS]),
+    )
+    assert SimulatorEvents().review(rollout).interval == (1, 1)
+    once = dataclasses.replace(rollout, states=states[::ROWS], state_chunks=())
+    assert SimulatorEvents().review(once).interval is None
