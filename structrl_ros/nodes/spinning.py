@@ -57,7 +57,8 @@ class PromptExecutor(MultiThreadedExecutor):
 
     def __init__(self, threads: int) -> None:
         super().__init__(threads)
-        self._executor.shutdown()  # it has begun no thread yet
+        self._executor: ThreadPoolExecutor  # rclpy's pool; it has begun no thread yet
+        self._executor.shutdown()
         self._executor = PromptPool(threads)
 
 

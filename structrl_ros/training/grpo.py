@@ -1,23 +1,23 @@
 """GRPO over groups of one task and one initial state (StructRL, Section 3.2.3): `train_grpo`.
 
 The return of a rollout is the sum of its chunk rewards, its advantage the return relative to its
-group. A group whose returns do not differ teaches nothing and is left out. There is no critic.
+group. A group whose returns do not differ teaches nothing and is left out; MART-GRPO also leaves
+out one whose outcomes do not differ. There is no critic.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from structrl_ros.learning.groups import group_advantages
-from structrl_ros.learning.truncation import truncate_failures
 from structrl_ros.models.policies.base import ChunkPolicy
 from structrl_ros.training.actor import AT_REST
 from structrl_ros.training.actor import Actor
 from structrl_ros.training.actor import ExtraLoss
+from structrl_ros.training.feedback import FailureFeedback
+from structrl_ros.training.feedback import full_rule
 from structrl_ros.training.metrics_log import Metrics
 from structrl_ros.training.policy_copy import frozen_copy
 from structrl_ros.training.practice import Practice
@@ -30,23 +30,17 @@ from structrl_ros.training.settings import GrpoSettings
 from structrl_ros.training.surrogate import reference_kl
 from structrl_ros.training.trainer_state import TrainerState
 from structrl_ros.types import Float64
+from structrl_ros.world_types import Bool
 
-#: (rollouts, advantage of each, shape (E,)) to the weight of each chunk, shape (E, M).
-FeedbackMask = Callable[[Rollouts, Float64], Float64]
-
-
-def full_feedback(rollouts: Rollouts, advantages: Float64) -> Float64:
-    """Return A_i / N_i for each of the N_i chunks of rollout i (MART-GRPO, Section D.2)."""
-    lengths = rollouts.lengths.tolist()
-    whole = [None] * len(lengths)
-    return truncate_failures(advantages, rollouts.success.tolist(), lengths, whole).weights
+#: Name of the account of feedback in a checkpoint.
+FEEDBACK = 'feedback'
 
 
 def train_grpo(
     policy: ChunkPolicy,
     settings: GrpoSettings,
     practice: Practice,
-    mask: FeedbackMask = full_feedback,
+    feedback: FailureFeedback | None = None,
 ) -> TrainingResult:
     """Train a policy by GRPO, in place.
 
@@ -54,25 +48,28 @@ def train_grpo(
         policy: The start, and the reference of `reference_kl`.
         settings: See `GrpoSettings`.
         practice: Worlds, rewards, and where the run is kept.
-        mask: Which chunks a rollout's advantage reaches.
+        feedback: Which chunks a failure's advantage reaches; None: all.
 
     Raises:
         TrainingError: If a number is not finite, or the worlds fail twice in one iteration.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)
-        return practise(policy, settings, practice, GrpoLearner(policy, settings, mask))
+        return practise(policy, settings, practice, GrpoLearner(policy, settings, feedback))
 
 
 class GrpoLearner:
     """A policy, its optimiser, and the reference that it may be held to."""
 
     def __init__(
-        self, policy: ChunkPolicy, settings: GrpoSettings, mask: FeedbackMask = full_feedback
+        self,
+        policy: ChunkPolicy,
+        settings: GrpoSettings,
+        feedback: FailureFeedback | None = None,
     ) -> None:
         self.group_size = settings.group_size
         self._settings = settings
-        self._mask = mask
+        self._feedback = feedback or FailureFeedback(full_rule)
         self._random = np.random.default_rng((settings.seed, 22))
         self._actor = Actor(policy, settings)
         is_held = settings.reference_kl > 0.0
@@ -91,11 +88,15 @@ class GrpoLearner:
         """
         groups = np.arange(rollouts.episodes) // self.group_size
         scored = group_advantages(rewards.sum(axis=1), groups)
-        teaching = scored.informative
-        metrics: Metrics = {'groups/skipped': float((~teaching).sum()) / self.group_size}
+        teaching = scored.informative & self._accepted(rollouts)
+        metrics: Metrics = {
+            'groups/played': rollouts.episodes / self.group_size,
+            'groups/skipped': float((~teaching).sum()) / self.group_size,
+        }
         if not teaching.any():
             return {**AT_REST, **metrics}
-        weights = self._mask(rollouts, scored.advantages)
+        weights, told = self._feedback.weigh(rollouts, scored.advantages, teaching, iteration)
+        metrics |= told
         samples = chunk_samples(rollouts, teaching)
         # The mean over chunks is then that of sum_k w_k over the rollouts that teach.
         scale = len(samples) / float(teaching.sum())
@@ -104,10 +105,29 @@ class GrpoLearner:
         )
         return {**metrics, **report.metrics()}
 
+    def missing_groups(self, rollouts: Rollouts, rounds: int) -> int:
+        """Return how many groups are still to be accepted, 0 after the last round."""
+        if rounds >= self._settings.resampling:
+            return 0
+        wanted = self._settings.episodes // self.group_size
+        return max(wanted - int(self._mixed(rollouts).sum()), 0)
+
+    def _accepted(self, rollouts: Rollouts) -> Bool:
+        """Return which rollouts are of accepted groups, shape (E,)."""
+        if self._settings.accepted == 'spread':
+            return np.ones(rollouts.episodes, dtype=bool)
+        return np.repeat(self._mixed(rollouts), self.group_size)
+
+    def _mixed(self, rollouts: Rollouts) -> Bool:
+        """Return which groups have both outcomes (MART-GRPO, Section 2.1), shape (E / G,)."""
+        won = rollouts.success.reshape(-1, self.group_size)
+        return np.asarray(won.any(axis=1) & ~won.all(axis=1), dtype=np.bool_)
+
     def state(self) -> TrainerState:
         """Return all that the next iteration depends on, besides the policy."""
         state = TrainerState()
         self._actor.put_state(state)
+        state.numbers[FEEDBACK] = self._feedback.document()
         if self._reference is not None:
             state.put_policy('reference', self._reference)
         state.put_generators(self._random)
@@ -120,6 +140,8 @@ class GrpoLearner:
             CheckpointError: If it is of another architecture.
         """
         self._actor.get_state(state)
+        if FEEDBACK in state.numbers:
+            self._feedback.restore(state.numbers[FEEDBACK])
         if self._reference is not None:
             state.get_policy('reference', self._reference)
         state.get_generators(self._random)

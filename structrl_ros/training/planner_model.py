@@ -80,6 +80,7 @@ def trained_model(vlm: LoadedVlm, settings: PlannerSettings) -> Any:
         lora_alpha=settings.lora_alpha,
         lora_dropout=0.0,
         target_modules=list(settings.lora_targets),
+        modules_to_save=list(settings.lora_whole) or None,
         task_type='CAUSAL_LM',
     )
     with torch.random.fork_rng(devices=[]):

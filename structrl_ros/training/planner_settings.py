@@ -63,6 +63,9 @@ class PlannerSettings(CheckedModel):
     lora_targets: tuple[str, ...] = Field(
         LORA_TARGETS, description='Ends of the names of modules with adapters.'
     )
+    lora_whole: tuple[str, ...] = Field(
+        (), description='Ends of the names of modules that train whole beside it, as norm.'
+    )
 
     @model_validator(mode='after')
     def _known_kinds(self) -> PlannerSettings:

@@ -76,6 +76,10 @@ class PpoLearner:
         self._actor = Actor(policy, settings)
         self._critic: CriticLearner | None = None
 
+    def missing_groups(self, rollouts: Rollouts, rounds: int) -> int:
+        """Return 0: every episode teaches."""
+        return 0
+
     def learn(self, rollouts: Rollouts, rewards: Float64, iteration: int) -> Metrics:
         """Move critic and policy by one iteration.
 

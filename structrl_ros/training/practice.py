@@ -29,6 +29,7 @@ from structrl_ros.training.reward_source import RewardSource
 from structrl_ros.training.rollout_metrics import evaluation_metrics
 from structrl_ros.training.rollout_metrics import rollout_metrics
 from structrl_ros.training.rollouts import Rollouts
+from structrl_ros.training.rollouts import join
 from structrl_ros.training.run_directory import RunDirectory
 from structrl_ros.training.settings import PracticeSettings
 from structrl_ros.training.starts import practice_starts
@@ -37,6 +38,9 @@ from structrl_ros.training.traces import check_traceable
 from structrl_ros.training.traces import write_trace
 from structrl_ros.training.trainer_state import TrainerState
 from structrl_ros.types import Float64
+
+#: Added to the number of an iteration for each round of groups that are played again.
+ROUND = 2**20
 
 #: Is told the number of iterations done, and the metrics of the last.
 Report = Callable[[int, Mapping[str, float | None]], None]
@@ -82,6 +86,9 @@ class Learner(Protocol):
     @property
     def group_size(self) -> int:
         """Episodes that share one start."""
+
+    def missing_groups(self, rollouts: Rollouts, rounds: int) -> int:
+        """Return how many groups to play besides these, after some rounds of it; 0: none."""
 
     def learn(self, rollouts: Rollouts, rewards: Float64, iteration: int) -> Metrics:
         """Move the policy by one iteration."""
@@ -181,21 +188,11 @@ class _Loop:
 
     def _learn(self, iteration: int, watch: CpuWatch) -> Metrics:
         settings, roles = self._settings, self._policy.config.roles
-        starts = practice_starts(
-            settings.tasks,
-            settings.episodes,
-            seed=settings.seed,
-            iteration=iteration,
-            initial_states=settings.initial_states,
-            group_size=self._learner.group_size,
-        )
-        rollouts = self._collector.collect(
-            starts,
-            seed=settings.seed,
-            iteration=iteration,
-            explore=True,
-            kept_roles=tuple(dict.fromkeys((*roles, *self._practice.reward_source.roles))),
-        )
+        rollouts, rounds = self._collect(settings.episodes, iteration), 0
+        while missing := self._learner.missing_groups(rollouts, rounds):
+            rounds += 1
+            again = missing * self._learner.group_size
+            rollouts = join([rollouts, self._collect(again, iteration + rounds * ROUND)])
         watch.add('physics', rollouts.cpu.physics)
         watch.add('network', rollouts.cpu.network)
         watch.add('rollout_other', rollouts.cpu.other)
@@ -207,6 +204,24 @@ class _Loop:
         with watch.part('update'):
             metrics |= self._learner.learn(rollouts, paid.rewards, iteration)
         return {'episodes': float(settings.episodes * (iteration + 1)), **metrics}
+
+    def _collect(self, episodes: int, iteration: int) -> Rollouts:
+        settings, roles = self._settings, self._policy.config.roles
+        starts = practice_starts(
+            settings.tasks,
+            episodes,
+            seed=settings.seed,
+            iteration=iteration,
+            initial_states=settings.initial_states,
+            group_size=self._learner.group_size,
+        )
+        return self._collector.collect(
+            starts,
+            seed=settings.seed,
+            iteration=iteration,
+            explore=True,
+            kept_roles=tuple(dict.fromkeys((*roles, *self._practice.reward_source.roles))),
+        )
 
     def _trace(self, iteration: int, rollouts: Rollouts) -> None:
         run, source = self._practice.run, self._practice.reward_source

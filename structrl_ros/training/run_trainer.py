@@ -14,6 +14,7 @@ from structrl_ros.training.collector import KeptWorld
 from structrl_ros.training.collector import MakeWorld
 from structrl_ros.training.evaluate import Evaluation
 from structrl_ros.training.evaluate import evaluate_policy
+from structrl_ros.training.feedback_run import make_feedback
 from structrl_ros.training.grpo import train_grpo
 from structrl_ros.training.metrics_log import Metrics
 from structrl_ros.training.ppo import train_ppo
@@ -148,7 +149,8 @@ def carry_out(
         if isinstance(settings, PpoSettings):
             return train_ppo(prepared.policy, settings, practice).metrics
         assert isinstance(settings, GrpoSettings)
-        return train_grpo(prepared.policy, settings, practice).metrics
+        feedback = make_feedback(request, settings)
+        return train_grpo(prepared.policy, settings, practice, feedback).metrics
     finally:
         prepared.make_world.close()
 

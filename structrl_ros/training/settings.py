@@ -76,6 +76,45 @@ class GrpoSettings(PracticeSettings):
 
     group_size: int = Field(8, ge=2, description='Rollouts of a group.')
     reference_kl: float = Field(0.0, ge=0, description='Weight of the KL to the start policy.')
+    accepted: Literal['spread', 'mixed'] = Field(
+        'spread', description='Groups that teach: whose returns differ, or also whose outcomes do.'
+    )
+    resampling: int = Field(
+        0, ge=0, le=64, description='Rounds in which groups that do not teach are replaced.'
+    )
+    failure_feedback: Literal['full', 'truncated', 'prefix_rule', 'uniform', 'random_prefix'] = (
+        Field('full', description='What of the feedback on failures is kept (MART-GRPO).')
+    )
+    events: Literal['simulator', 'progress', 'openai'] = Field(
+        'simulator', description='Who finds the error of a failure, for truncated and prefix_rule.'
+    )
+    events_url: str = Field('', description='Server of events openai, as http://HOST:8000/v1.')
+    events_model: str = Field('', description='Name of the model on that server.')
+    least_confidence: float | None = Field(
+        None, ge=0, le=1, description='Of a review that may cut feedback; none: any.'
+    )
+    review_limit_s: float = Field(
+        600.0, gt=0, description='Wall time of the reviews of an iteration, then full feedback.'
+    )
+    feedback_scale: float | None = Field(
+        None, ge=0, le=1, description='Gamma of uniform; none: measured in feedback_from.'
+    )
+    feedback_from: str = Field(
+        '', description='Run with events whose retained mass or boundaries a control copies.'
+    )
+
+    @model_validator(mode='after')
+    def _known_feedback(self) -> GrpoSettings:
+        kind, source = self.failure_feedback, self.feedback_from
+        if kind == 'uniform' and self.feedback_scale is None and not source:
+            raise ValueError('failure_feedback uniform: needs feedback_scale or feedback_from')
+        if kind == 'random_prefix' and not source:
+            raise ValueError(
+                'failure_feedback random_prefix: needs feedback_from, a run directory'
+            )
+        if self.events == 'openai' and not (self.events_url and self.events_model):
+            raise ValueError('events openai: needs events_url and events_model')
+        return self
 
     @model_validator(mode='after')
     def _whole_groups(self) -> GrpoSettings:

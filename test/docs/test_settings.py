@@ -21,9 +21,11 @@ TRAINERS = {
     'RunSettings': 'settings',
     'PracticeSettings': 'settings',
     'PpoSettings': 'settings',
+    'GrpoSettings': 'settings',
     'SftSettings': 'settings',
     'CurriculumSettings': 'grm_settings',
     'GrmSettings': 'grm_settings',
+    'EventSettings': 'event_settings',
 }
 
 

@@ -1,6 +1,7 @@
 """GRPO: groups, the ones that teach nothing, and what a mask may hide."""
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,8 +13,9 @@ from drawn_rollouts import draw_rollouts
 from drawn_rollouts import small_flow
 
 from structrl_ros.errors import ParameterError
+from structrl_ros.training.feedback import FailureFeedback
+from structrl_ros.training.feedback import full_rule
 from structrl_ros.training.grpo import GrpoLearner
-from structrl_ros.training.grpo import full_feedback
 from structrl_ros.training.samples import chunk_samples
 from structrl_ros.training.settings import GrpoSettings
 from structrl_ros.training.settings_document import make_settings
@@ -114,34 +116,47 @@ def test_chunks_of_dead_groups_change_nothing():
     assert is_equal(weights_of(first), weights_of(second))
 
 
-def test_full_feedback_shares_an_advantage_over_the_chunks_of_its_rollout():
-    rollouts = draw_rollouts(small_flow(), (3, 2, 4, 1), (True, False, True, False))
-    weights = full_feedback(rollouts, np.array([3.0, -2.0, 1.0, -1.0]))
-    assert weights.tolist() == [
-        [1.0, 1.0, 1.0, 0.0],
-        [-1.0, -1.0, 0.0, 0.0],
-        [0.25, 0.25, 0.25, 0.25],
-        [-1.0, 0.0, 0.0, 0.0],
-    ]
-
-
-def test_a_mask_decides_which_chunks_are_taught():
+def test_a_rule_decides_which_chunks_are_taught():
     policy = small_flow()
     rollouts = draw_rollouts(policy, (4, 4) * 8, (True, False) * 8)
     rewards = np.zeros(rollouts.valid.shape)
     rewards[::2, -1] = 2.0
     asked = []
 
-    def first_chunk(given, advantages):
+    def first_chunk(given, episodes, advantages, iteration):
         asked.append(advantages)
-        return np.where(np.arange(4) == 0, advantages[:, None], 0.0)
+        kept = full_rule(given, episodes, advantages, iteration)[0]
+        first = replace(kept, weights=np.where(np.arange(4) == 0, kept.weights, 0.0))
+        return first, [None] * 16, [''] * 16
 
     settings = SETTINGS.model_copy(update={'episodes': 16, 'epochs': 20, 'kl_stop': 5.0})
-    GrpoLearner(policy, settings, first_chunk).learn(rollouts, rewards, 0)
+    GrpoLearner(policy, settings, FailureFeedback(first_chunk)).learn(rollouts, rewards, 0)
     assert asked[0][:2].sum() == pytest.approx(0.0)
     change = log_probs(policy, rollouts)
     gain = change[::2].mean(axis=0) - change[1::2].mean(axis=0)
     assert gain[0] > 3.0 * np.abs(gain[1:]).max()
+
+
+def test_groups_of_one_outcome_teach_nothing_where_outcomes_must_differ():
+    policy = small_flow()
+    before = weights_of(policy)
+    rollouts = draw_rollouts(policy, (3, 2, 4, 1), (False, False, False, False))
+    rewards = np.zeros(rollouts.valid.shape)
+    rewards[0, 0] = 0.5
+    mixed = SETTINGS.model_copy(update={'accepted': 'mixed'})
+    metrics = GrpoLearner(policy, mixed).learn(rollouts, rewards, 0)
+    assert (metrics['groups/skipped'], metrics['groups/played']) == (2.0, 2.0)
+    assert is_equal(weights_of(policy), before)
+    assert GrpoLearner(policy, SETTINGS).learn(rollouts, rewards, 0)['groups/skipped'] == 1.0
+
+
+@pytest.mark.parametrize(
+    ('resampling', 'rounds', 'missing'), [(0, 0, 0), (2, 0, 1), (2, 1, 1), (2, 2, 0)]
+)
+def test_groups_of_one_outcome_are_played_again_up_to_a_limit(resampling, rounds, missing):
+    rollouts = draw_rollouts(small_flow(), (3, 2, 4, 1), (True, False, False, False))
+    settings = SETTINGS.model_copy(update={'episodes': 4, 'resampling': resampling})
+    assert GrpoLearner(small_flow(), settings).missing_groups(rollouts, rounds) == missing
 
 
 def test_a_reference_holds_the_policy_back():
