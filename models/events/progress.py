@@ -7,7 +7,6 @@ says the same. One that never got anything right shows no fall, and keeps all it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -100,7 +99,7 @@ class ProgressEvents:
             error_type=FALL,
             interval=_interval(found),
             recovery='not_observed' if lasting else 'observed',
-            evidence=frames_near(rollout, (found.top, found.bottom)),
+            evidence=rollout.frames_near((found.top, found.bottom)),
             confidence=min(found.size, 1.0),
             reason=f'the potential fell by {found.size:.2f} to {smooth[found.bottom]:.2f}',
             first_interval=_interval(falls[0]),
@@ -169,11 +168,3 @@ def whole_potential(rollout: FailedRollout) -> Float64:
             f'{rollout.chunks + 1} boundaries of the rollout'
         )
     return potential
-
-
-def frames_near(rollout: FailedRollout, boundaries: Sequence[int]) -> tuple[int, ...]:
-    """Return the frames nearest to boundaries, or the boundaries where there are no frames."""
-    if not rollout.frame_chunks:
-        return tuple(dict.fromkeys(boundaries))
-    chunks = np.asarray(rollout.frame_chunks)
-    return tuple(dict.fromkeys(int(np.abs(chunks - b).argmin()) for b in boundaries))

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from structrl_ros.errors import ParameterError
-from structrl_ros.models.events.progress import frames_near
 from structrl_ros.models.events.progress import whole_potential
 from structrl_ros.types import EventReview
 from structrl_ros.types import FailedRollout
@@ -71,7 +70,7 @@ class StallEvents:
             error_type='stalled',
             interval=interval,
             recovery='not_observed',
-            evidence=frames_near(rollout, (top, last)),
+            evidence=rollout.frames_near((top, last)),
             reason=f'no rise above {potential.max():.2f} after chunk {top}',
             first_interval=interval,
         )

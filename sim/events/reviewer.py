@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
@@ -43,7 +44,8 @@ class SimulatorEvents:
             )
         chunks = rollout.state_chunks or tuple(range(rollout.chunks + 1))
         task = find_task(rollout.task)
-        return review_track(read_track(task, rollout.states, rollout.state_names, chunks))
+        review = review_track(read_track(task, rollout.states, rollout.state_names, chunks))
+        return dataclasses.replace(review, evidence=rollout.frames_near(review.evidence))
 
 
 def find_events(track: Track) -> tuple[Event, ...]:

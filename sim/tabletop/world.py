@@ -119,7 +119,9 @@ class TabletopWorld:
                 f'simulator state of shape {np.shape(state)}; allowed: {size} finite numbers of '
                 f'task {self.task.name}'
             )
-        self._mujoco.mj_setState(self.model, self.data, state[: self._size], self._kind)
+        # MuJoCo takes a writeable vector alone; one out of a message or a bag is none.
+        physics = np.array(state[: self._size], dtype=np.float64)
+        self._mujoco.mj_setState(self.model, self.data, physics, self._kind)
         self._refresh()
         self._reached = state[self._size : -3] > 0.5
         self.arm.pointing = np.array(state[-3:])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Annotated
@@ -17,8 +18,9 @@ if TYPE_CHECKING:
     from structrl_ros.recording.failed_rollout import RecordedRollout
     from structrl_ros.types import EventReview
 
-BACKENDS = ('progress', 'progress_stall', 'vlm')
+BACKENDS = ('progress', 'progress_stall', 'simulator', 'vlm')
 
+Backend = Annotated[str, typer.Option(help='progress, progress_stall, simulator or vlm.')]
 Bag = Annotated[Path, typer.Argument(help='Folder of a bag, or of a run with one.')]
 Grm = Annotated[
     str,
@@ -30,7 +32,7 @@ Roles = Annotated[list[str] | None, typer.Option(help='Camera; repeat it.')]
 
 def events(
     bag: Bag,
-    backend: Annotated[str, typer.Option(help='progress, progress_stall or vlm.')] = 'progress',
+    backend: Backend = 'progress',
     episode: Annotated[int | None, typer.Option(min=1, help='Default: the main one.')] = None,
     grm: Grm = '',
     goal: Goal = '',
@@ -50,6 +52,7 @@ def events(
     from structrl_ros.models.events.progress import ProgressEvents
     from structrl_ros.models.events.stall import StallEvents
     from structrl_ros.recording.failed_rollout import read_failed_rollout
+    from structrl_ros.sim.events.reviewer import SimulatorEvents
 
     if backend not in BACKENDS:
         raise ParameterError(f'--backend {backend!r}; allowed: {", ".join(BACKENDS)}')
@@ -62,6 +65,8 @@ def events(
     recorded = read_failed_rollout(bag_folder(bag), roles, episode)
     if backend == 'vlm':
         asked: EventModel = choice.open()[0]
+    elif backend == 'simulator':
+        recorded, asked = _with_states(recorded, bag_folder(bag)), SimulatorEvents()
     else:
         recorded = _with_potential(recorded, grm, goal, roles)
         asked = ProgressEvents() if backend == 'progress' else StallEvents()
@@ -87,6 +92,39 @@ def _with_potential(
     return with_asked_potential(recorded, open_model(parameters).online)
 
 
+def _with_states(recorded: RecordedRollout, bag: Path) -> RecordedRollout:
+    """Return the rollout with the true states of every control period.
+
+    A twin of the body is set to the recorded state before each chunk, and carries out its actions.
+    """
+    import numpy as np
+
+    from structrl_ros.recording.failed_rollout import recorded_states
+    from structrl_ros.sim.state_twin import StateTwin
+    from structrl_ros.types import Observation
+
+    states = recorded_states(bag, recorded)
+    twin = StateTwin(recorded.episode.body)
+    try:
+        vectors, chunks = [twin.features(states[0])], [0]
+        for number, (state, rows) in enumerate(zip(states, recorded.executed, strict=False), 1):
+            for row in range(len(rows)):
+                seen = Observation(state.stamp_ns, state.episode, simulator=state)
+                done = dataclasses.replace(seen, committed=rows[: row + 1])
+                vectors.append(twin.observe(done))
+                chunks.append(number)
+        names = twin.feature_names
+    finally:
+        twin.close()
+    rollout = dataclasses.replace(
+        recorded.rollout,
+        states=np.array(vectors, dtype=np.float64),
+        state_names=names,
+        state_chunks=tuple(chunks),
+    )
+    return dataclasses.replace(recorded, rollout=rollout)
+
+
 def _print(recorded: RecordedRollout, name: str, review: EventReview, console: Console) -> None:
     from structrl_ros.learning.eligibility import select_feedback
 
@@ -105,8 +143,9 @@ def _print(recorded: RecordedRollout, name: str, review: EventReview, console: C
     else:
         assert review.interval is not None
         first, last = review.interval
+        where = f' {last}' if first == last else f's {first} to {last}'
         console.print(
-            f'the error began in chunks {first} to {last}; feedback is kept up to chunk '
+            f'the error began in chunk{where}; feedback is kept up to chunk '
             f'{feedback.boundary} of {chunks} ({feedback.boundary / chunks:.0%})',
             markup=False,
             highlight=False,

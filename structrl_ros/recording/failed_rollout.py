@@ -18,6 +18,7 @@ from structrl_ros.progress.frames import Frame
 from structrl_ros.progress.online import EpisodeProgress
 from structrl_ros.progress.online import OnlineModel
 from structrl_ros.recording.bag_reader import BagReader
+from structrl_ros.recording.decoding import decode
 from structrl_ros.recording.decoding import decode_image
 from structrl_ros.recording.decoding import time_ns
 from structrl_ros.recording.run_events import RunEvents
@@ -26,7 +27,9 @@ from structrl_ros.rewards.shaping import shaping_term
 from structrl_ros.types import ChunkDone
 from structrl_ros.types import Episode
 from structrl_ros.types import FailedRollout
+from structrl_ros.types import Float32
 from structrl_ros.types import Progress
+from structrl_ros.types import SimulatorState
 from structrl_ros.types import UInt8
 
 
@@ -38,12 +41,14 @@ class RecordedRollout:
         episode: Its start.
         end_reason: How it ended.
         stamps_ns: Time of each boundary, on the body's clock, length N + 1.
+        executed: Actions of each chunk after limits, each (steps, D).
         rollout: What an event model is given; `views` at the boundaries that have pictures.
     """
 
     episode: Episode
     end_reason: str
     stamps_ns: tuple[int, ...]
+    executed: tuple[Float32, ...]
     rollout: FailedRollout
 
 
@@ -83,7 +88,31 @@ def read_failed_rollout(
         seed=start.seed,
         initial_state=start.initial_state,
     )
-    return RecordedRollout(start, end.end_reason, stamps, rollout)
+    done: list[ChunkDone] = own.of(ChunkDone)
+    executed = tuple(d.executed[: d.executed_steps] for d in done)
+    return RecordedRollout(start, end.end_reason, stamps, executed, rollout)
+
+
+def recorded_states(bag: Path, recorded: RecordedRollout) -> list[SimulatorState]:
+    """Return the simulator's state at each boundary, N + 1 of them.
+
+    Raises:
+        BagError: If one was not recorded, as on a real arm.
+    """
+    reader = BagReader(bag)
+    topics = [t for t in reader.topics if t.endswith('privileged/state')]
+    found: dict[int, SimulatorState] = {}
+    for raw in reader.raw_messages(topics):
+        state = decode(raw.msgtype, reader.decode(raw))
+        if state.episode == recorded.episode.episode:
+            found[state.stamp_ns] = state
+    missing = [k for k, stamp in enumerate(recorded.stamps_ns) if stamp not in found]
+    if missing:
+        raise BagError(
+            f'{bag}: no privileged/state after chunk {missing[0]} was recorded; only a simulated '
+            'body in lock-step tells one after each'
+        )
+    return [found[stamp] for stamp in recorded.stamps_ns]
 
 
 def with_asked_potential(recorded: RecordedRollout, online: OnlineModel) -> RecordedRollout:

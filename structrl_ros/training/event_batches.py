@@ -11,7 +11,6 @@ from torch import Tensor
 
 from structrl_ros.errors import ParameterError
 from structrl_ros.models.events.answer import write_answer
-from structrl_ros.models.events.progress import frames_near
 from structrl_ros.models.events.question import PROMPT
 from structrl_ros.models.events.question import event_messages
 from structrl_ros.models.events.question import shown_frames
@@ -87,7 +86,7 @@ class EventQuestions:
 def true_answer(episode: EventEpisode) -> str:
     """Return the answer that imitation teaches."""
     label = episode.label
-    evidence = frames_near(episode.rollout(), label.evidence) if label.evidence else ()
+    evidence = episode.rollout().frames_near(label.evidence) if label.evidence else ()
     return write_answer(dataclasses.replace(label, evidence=evidence))
 
 

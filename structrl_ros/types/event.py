@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
 
@@ -72,6 +73,13 @@ class FailedRollout:
     state_chunks: tuple[int, ...] = ()
     seed: int = 0
     initial_state: int = 0
+
+    def frames_near(self, boundaries: Sequence[int]) -> tuple[int, ...]:
+        """Return the frames nearest to boundaries, or the boundaries where there are no frames."""
+        if not self.frame_chunks:
+            return tuple(dict.fromkeys(boundaries))
+        chunks = np.asarray(self.frame_chunks)
+        return tuple(dict.fromkeys(int(np.abs(chunks - b).argmin()) for b in boundaries))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

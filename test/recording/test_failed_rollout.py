@@ -11,6 +11,7 @@ from structrl_ros.errors import BagError
 from structrl_ros.progress.online import OnlineModel
 from structrl_ros.progress.strip import Layout
 from structrl_ros.recording.failed_rollout import read_failed_rollout
+from structrl_ros.recording.failed_rollout import recorded_states
 from structrl_ros.recording.failed_rollout import with_asked_potential
 
 SECOND = 1_000_000_000
@@ -97,3 +98,8 @@ def test_without_pictures_the_progress_model_says_what_it_misses(failed) -> None
     online = OnlineModel(make=lambda _: FirstUpThenDown(), layout=Layout(), view_px=32)
     with pytest.raises(BagError, match='no picture was recorded after chunk 0'):
         with_asked_potential(read_failed_rollout(failed, ('left_wrist',)), online)
+
+
+def test_a_bag_without_the_simulators_state_says_so(failed) -> None:
+    with pytest.raises(BagError, match='no privileged/state'):
+        recorded_states(failed, read_failed_rollout(failed, ('head',)))
