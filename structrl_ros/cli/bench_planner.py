@@ -62,6 +62,8 @@ def bench_planner(
     with whole_file(folder / 'curves.svg') as new:
         new.write_text(planner_chart(found) + '\n', encoding='utf-8')
     console.print(results_table(found))
+    for line in change_lines(found):
+        console.print(line, highlight=False, markup=False)
     console.print(f'numbers: {folder / "results.json"}, curves: {folder / "curves.svg"}')
 
 
@@ -92,3 +94,17 @@ def results_table(seeds: Sequence[Mapping[str, Any]]) -> Table:
     means = [sum(column) / len(column) for column in zip(*changes, strict=True)]
     table.add_row('mean change', *(f'{mean:+.3f}' for mean in means), '')
     return table
+
+
+def change_lines(seeds: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the change of the reward of all seeds together, with its interval over plans."""
+    from structrl_ros.training.planner_grades import DRAWS
+    from structrl_ros.training.planner_grades import mean_change
+
+    lines = []
+    for kind, words in (('drawn', f'mean of {DRAWS} drawn answers'), ('likeliest', 'likeliest')):
+        found = mean_change(seeds, kind)
+        if found is not None:
+            mean, low, high = found
+            lines.append(f'reward, {words}: {mean:+.3f} [{low:+.3f}, {high:+.3f}], by plan')
+    return lines

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,8 @@ from structrl_ros.training.leap_set import read_split
 from structrl_ros.training.leap_set import split_path
 from structrl_ros.training.metrics_log import Metrics
 from structrl_ros.training.metrics_log import read_metrics
+from structrl_ros.training.planner_grades import grade_questions
+from structrl_ros.training.planner_grades import plan_names
 from structrl_ros.training.planner_questions import true_answer
 from structrl_ros.training.planner_settings import PlannerGrpoSettings
 from structrl_ros.training.planner_settings import PlannerSettings
@@ -37,6 +40,9 @@ from structrl_ros.training.planner_tasks import split_tasks
 from structrl_ros.training.planner_trainer import PlannerTraining
 
 RESULT = 'result.json'
+
+#: Every linear module of the language part but the last.
+LINEAR = ('q_proj', 'k_proj', 'v_proj', 'o_proj', 'gate_proj', 'up_proj', 'down_proj')
 
 #: What both stages of the bench have.
 _SHARED: dict[str, Any] = {
@@ -70,7 +76,7 @@ class BenchPlan:
             'weights': 'all',
             'part': 'first',
             'rows': 16,
-            'updates': 220,
+            'updates': 240,
             'warmup': 20,
             'learning_rate': 2e-3,
         }
@@ -78,15 +84,17 @@ class BenchPlan:
     grpo: Mapping[str, Any] = field(
         default_factory=lambda: {
             'part': 'all',
-            'rows': 64,
+            'rows': 128,
             'accumulation': 1,
-            'updates': 120,
+            'updates': 150,
             'warmup': 3,
             'learning_rate': 3e-3,
-            'temperature': 0.7,
+            'temperature': 1.0,
             'lora_rank': 32,
             'lora_alpha': 32.0,
-            'evaluate_every': 20,
+            'lora_targets': LINEAR,
+            'lora_whole': ('norm',),
+            'evaluate_every': 30,
         }
     )
 
@@ -148,13 +156,14 @@ def run_seed(
     start = _train(folder / 'sft', rows, sft, report)
     spent = {'sft': time.process_time() - begun}
     grpo = PlannerGrpoSettings(base=str(start), **shared, **plan.grpo)
-    _train(folder / 'grpo', rows, grpo, report)
+    grades = _practise(folder / 'grpo', rows, grpo, report)
     spent['grpo'] = time.process_time() - begun - spent['sft']
     document = {
         **about,
         'cpu_s': {name: round(value, 1) for name, value in spent.items()},
         'questions': {name: len(found) for name, found in _counts(rows, sft, grpo).items()},
         'curve': _curve(folder / 'grpo'),
+        'grades': grades,
         'practice': _practice(folder / 'grpo'),
     }
     with whole_file(result) as new:
@@ -179,12 +188,25 @@ def _train(
 ) -> Path:
     """Carry out one stage, and return the folder of its weights."""
     folder.mkdir(parents=True)
-    stage = folder.name
-
-    def tell(number: int, metrics: Mapping[str, float | None]) -> None:
-        report(stage, number, metrics)
-
+    tell = partial(report, folder.name)
     return PlannerTraining(settings, split_tasks(rows, settings), folder, tell).run()
+
+
+def _practise(
+    folder: Path,
+    rows: list[LeapRow],
+    settings: PlannerGrpoSettings,
+    report: Callable[[str, int, Mapping[str, float | None]], None],
+) -> dict[str, Any]:
+    """Carry out GRPO, and return what each held-out question earned before it and after."""
+    folder.mkdir(parents=True)
+    split = split_tasks(rows, settings)
+    training = PlannerTraining(settings, split, folder, partial(report, folder.name))
+    model, processor, held_out = training.model, training.vlm.processor, split.held_out
+    before = grade_questions(model, processor, held_out, settings)
+    training.run()
+    after = grade_questions(model, processor, held_out, settings)
+    return {'plans': plan_names(held_out), 'before': before, 'after': after}
 
 
 def _counts(
