@@ -90,7 +90,7 @@ def read_answer(text: str, *, chunks: int, frames: int) -> EventReview:
         error_type=_word(answer, 'error_type'),
         interval=interval,
         recovery=_word(answer, 'recovery'),
-        evidence=tuple(evidence),
+        evidence=tuple(sorted(set(evidence))),
         confidence=_confidence(answer.get('confidence')),
         reason=' '.join(reason.split()) if isinstance(reason, str) else '',
     )

@@ -21,6 +21,7 @@ from structrl_ros.recording.bag_reader import BagReader
 from structrl_ros.recording.decoding import decode
 from structrl_ros.recording.decoding import decode_image
 from structrl_ros.recording.decoding import time_ns
+from structrl_ros.recording.recorded_arm import recorded_arm
 from structrl_ros.recording.run_events import RunEvents
 from structrl_ros.recording.run_events import read_events
 from structrl_ros.rewards.shaping import shaping_term
@@ -83,6 +84,7 @@ def read_failed_rollout(
         views=views,
         frame_chunks=chunks,
         frame_stamps_ns=tuple(stamps[chunk] for chunk in chunks),
+        proprioception=recorded_arm(bag, stamps),
         potential=np.array([p.potential for p in recorded]),
         negative_branch=np.array([p.negative_branch for p in recorded], dtype=bool),
         seed=start.seed,
