@@ -75,7 +75,8 @@ def read_failed_rollout(
     own = events.of_episode(found)
     start, end = _ends(own, bag)
     stamps = _boundaries(own, start, bag)
-    views, chunks = _pictures(bag, roles, stamps)
+    reader = BagReader(bag)
+    views, chunks = _pictures(reader, roles, stamps)
     recorded = _recorded_potential(own, stamps)
     rollout = FailedRollout(
         task=start.task,
@@ -84,7 +85,7 @@ def read_failed_rollout(
         views=views,
         frame_chunks=chunks,
         frame_stamps_ns=tuple(stamps[chunk] for chunk in chunks),
-        proprioception=recorded_arm(bag, stamps),
+        proprioception=recorded_arm(reader, stamps),
         potential=np.array([p.potential for p in recorded]),
         negative_branch=np.array([p.negative_branch for p in recorded], dtype=bool),
         seed=start.seed,
@@ -191,10 +192,9 @@ def _recorded_potential(own: RunEvents, stamps: Sequence[int]) -> list[Progress]
 
 
 def _pictures(
-    bag: Path, roles: Sequence[str], stamps: Sequence[int]
+    reader: BagReader, roles: Sequence[str], stamps: Sequence[int]
 ) -> tuple[Mapping[str, UInt8], tuple[int, ...]]:
     """Return the newest picture of each role at each boundary that all roles have one of."""
-    reader = BagReader(bag)
     chosen: dict[str, dict[int, UInt8]] = {}
     for role in roles:
         topics = [t for t in reader.topics if t.endswith(f'observation/{role}/image')]

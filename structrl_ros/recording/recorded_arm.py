@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from structrl_ros.types import Float64
 FINGER_OPEN_M = 0.04
 
 
-def recorded_arm(bag: Path, stamps: Sequence[int]) -> Float64:
+def recorded_arm(reader: BagReader, stamps: Sequence[int]) -> Float64:
     """Return position (m), yaw (rad) and opening (0 to 1) at each time, shape (n, 5).
 
     The newest message up to each time counts. Where the pose or the fingers were not recorded by
@@ -27,7 +26,6 @@ def recorded_arm(bag: Path, stamps: Sequence[int]) -> Float64:
     Raises:
         BagError: If the bag is damaged.
     """
-    reader = BagReader(bag)
     poses = _newest(reader, 'observation/ee_pose', stamps, _pose)
     openings = _newest(reader, 'observation/joint_states', stamps, _opening)
     if poses is None or openings is None:

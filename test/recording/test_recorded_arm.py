@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from types import SimpleNamespace as Fields
+from typing import Any
 
 import numpy as np
-import pytest
 
-from structrl_ros.recording import recorded_arm as module
 from structrl_ros.recording.recorded_arm import recorded_arm
 
 SECOND = 1_000_000_000
@@ -29,32 +27,29 @@ def joints(stamp_s: int, finger: float) -> Fields:
     return Fields(header=header(stamp_s), position=[0.0] * 7 + [finger, finger])
 
 
-@pytest.fixture
-def bag(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Fields]]:
-    """Messages by topic, which the reader of every bag then holds."""
-    messages: dict[str, list[Fields]] = {}
-    reader = Fields(
-        topics=messages,
-        raw_messages=lambda topics: [m for topic in topics for m in messages[topic]],
+def reader(**messages: list[Fields]) -> Any:
+    """Return what reads these messages, by the last word of their topic."""
+    by_topic = {f'/observation/{name}': found for name, found in messages.items()}
+    return Fields(
+        topics=by_topic,
+        raw_messages=lambda topics: [m for topic in topics for m in by_topic[topic]],
         decode=lambda message: message,
     )
-    monkeypatch.setattr(module, 'BagReader', lambda path: reader)
-    return messages
 
 
-def test_the_newest_message_up_to_each_time_counts(bag: dict[str, list[Fields]]) -> None:
-    bag['/observation/ee_pose'] = [pose(3, 0.3), pose(1, 0.1), pose(2, 0.2)]
-    bag['/observation/joint_states'] = [joints(1, 0.04), joints(2, 0.01)]
-    found = recorded_arm(Path('bag'), [SECOND, 5 * SECOND // 2, 9 * SECOND])
+def test_the_newest_message_up_to_each_time_counts() -> None:
+    bag = reader(
+        ee_pose=[pose(3, 0.3), pose(1, 0.1), pose(2, 0.2)],
+        joint_states=[joints(1, 0.04), joints(2, 0.01)],
+    )
+    found = recorded_arm(bag, [SECOND, 5 * SECOND // 2, 9 * SECOND])
     assert found[:, 0].tolist() == [0.1, 0.2, 0.3]
     assert found[:, 4].tolist() == [1.0, 0.25, 0.25]
 
 
-def test_nothing_is_told_where_a_topic_is_missing_or_begins_too_late(
-    bag: dict[str, list[Fields]],
-) -> None:
-    bag['/observation/ee_pose'] = [pose(2, 0.2)]
-    assert recorded_arm(Path('bag'), [3 * SECOND]).shape == (0, 5)
-    bag['/observation/joint_states'] = [joints(2, 0.04)]
-    assert recorded_arm(Path('bag'), [3 * SECOND]).shape == (1, 5)
-    assert recorded_arm(Path('bag'), [SECOND]).shape == (0, 5)
+def test_nothing_is_told_where_a_topic_is_missing_or_begins_too_late() -> None:
+    poses, fingers = [pose(2, 0.2)], [joints(2, 0.04)]
+    assert recorded_arm(reader(ee_pose=poses), [3 * SECOND]).shape == (0, 5)
+    whole = reader(ee_pose=poses, joint_states=fingers)
+    assert recorded_arm(whole, [3 * SECOND]).shape == (1, 5)
+    assert recorded_arm(whole, [SECOND]).shape == (0, 5)
