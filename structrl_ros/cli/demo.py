@@ -107,7 +107,7 @@ def _pace(arguments: Mapping[str, str]) -> dict[str, str]:
             'as structrl train writes it'
         )
     if policy in SHIPPED:
-        folder = shipped_checkpoint(arguments['body'], policy)
+        folder = shipped_checkpoint(arguments['body'], policy, arguments.get('task', ''))
     return {'chunk_steps': str(read_config(folder).chunk_length)}
 
 

@@ -12,6 +12,8 @@ from structrl_ros.cli.doctor import State
 #: Folders of the models that are shipped, with the file of their weights.
 SHIPPED = {
     'diffusion_libero': 'policy.safetensors',
+    'diffusion_libero_long_4': 'policy.safetensors',
+    'diffusion_libero_long_6': 'policy.safetensors',
     'grm_tabletop': 'grm.safetensors',
     'tabletop': 'policy.safetensors',
 }

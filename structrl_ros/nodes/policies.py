@@ -14,6 +14,7 @@ from structrl_ros.training.evaluated_policy import EXPERT_ROWS
 from structrl_ros.training.evaluated_policy import KEY_VARIABLE
 from structrl_ros.training.learned_policy import SHIPPED as SHIPPED
 from structrl_ros.training.learned_policy import LearnedPolicy as LearnedPolicy
+from structrl_ros.training.learned_policy import ShippedDiffusion as ShippedDiffusion
 from structrl_ros.training.learned_policy import shipped_checkpoint as shipped_checkpoint
 
 #: Makes the policy that the parameters name, for a body (`Episode.body`).
@@ -63,6 +64,8 @@ def make_policy(parameters: PolicyParameters, body: str) -> Policy:
             api_key=os.environ.get(KEY_VARIABLE, ''),
         )
         return RemotePolicy(settings)
+    if parameters.policy == 'diffusion':
+        return ShippedDiffusion(body)
     if parameters.policy in SHIPPED:
         return LearnedPolicy(shipped_checkpoint(body, parameters.policy), body)
     return LearnedPolicy(Path(parameters.checkpoint).expanduser(), body)

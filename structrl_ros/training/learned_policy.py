@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from structrl_ros.errors import CheckpointError
+from structrl_ros.sim.libero.tasks import find_task
+from structrl_ros.sim.registry import default_task
 from structrl_ros.sim.state_twin import StateTwin
 from structrl_ros.types import Episode
 from structrl_ros.types import Float32
@@ -18,30 +20,51 @@ from structrl_ros.types import Subtask
 SHIPPED = {'flow': '', 'diffusion': 'diffusion_'}
 
 
-def shipped_checkpoint(body: str, policy: str = 'flow') -> Path:
+def shipped_checkpoint(body: str, policy: str = 'flow', task: str = '') -> Path:
     """Return the folder of the policy that is shipped for a body.
 
     Args:
         body: Name in the registry of bodies.
         policy: 'flow' or 'diffusion'.
+        task: A diffusion policy knows one task; '' takes that of the body's first.
 
     Raises:
         CheckpointError: If none is.
+        SimulationError: If LIBERO, the body of diffusion policies, has no such task.
     """
+    begin = SHIPPED[policy]
+    folders = _shipped_folders(begin)
+    if body not in folders:
+        known = ', '.join(sorted({name.partition('_')[0] for name in folders})) or 'none'
+        raise CheckpointError(
+            f'no {policy} policy is shipped for body {body!r}; shipped for: {known}'
+        )
+    if policy == 'flow' or not task:
+        return folders[body]
+    task = find_task(task).id
+    if task == default_task(body):
+        return folders[body]
+    own = f'{body}_{task.replace("/", "_")}'
+    if own not in folders:
+        mine = sorted(name for name in folders if name.startswith(f'{body}_'))
+        tasks = [name.removeprefix(f'{body}_').replace('_', '/') for name in mine]
+        raise CheckpointError(
+            f'no {policy} policy is shipped for task {task!r}; shipped for: '
+            f'{", ".join([default_task(body), *tasks])}'
+        )
+    return folders[own]
+
+
+def _shipped_folders(begin: str) -> dict[str, Path]:
+    """Return the folders of one kind of policy, by what follows the beginning of their names."""
     from structrl_ros.models import checkpoints
 
-    folder, begin = Path(checkpoints.__path__[0]), SHIPPED[policy]
-    found = sorted(
-        path.parent.name.removeprefix(begin)
-        for path in folder.glob(f'{begin}*/policy.safetensors')
-        if begin or '_' not in path.parent.name
-    )
-    if body not in found:
-        raise CheckpointError(
-            f'no {policy} policy is shipped for body {body!r}; '
-            f'shipped for: {", ".join(found) or "none"}'
-        )
-    return folder / f'{begin}{body}'
+    found = [p.parent for p in Path(checkpoints.__path__[0]).glob(f'{begin}*/policy.safetensors')]
+    return {
+        folder.name.removeprefix(begin): folder
+        for folder in sorted(found)
+        if begin or '_' not in folder.name
+    }
 
 
 class LearnedPolicy:
@@ -109,3 +132,43 @@ class LearnedPolicy:
         self._policy.close()
         if self._twin is not None:
             self._twin.close()
+
+
+class ShippedDiffusion:
+    """The diffusion policies of a body, which know one task each: that of the episode acts."""
+
+    def __init__(self, body: str) -> None:
+        """Load the one of the body's first task; the others have the same form.
+
+        Raises:
+            CheckpointError: If none is shipped for the body, or it cannot be read.
+        """
+        self._body = body
+        self._folder = shipped_checkpoint(body, 'diffusion')
+        self._policy = LearnedPolicy(self._folder, body)
+
+    @property
+    def spec(self) -> PolicySpec:
+        """What the present one needs and gives."""
+        return self._policy.spec
+
+    def reset(self, episode: Episode) -> None:
+        """Take the policy of the episode's task.
+
+        Raises:
+            CheckpointError: If none is shipped for it.
+        """
+        folder = shipped_checkpoint(self._body, 'diffusion', episode.task)
+        if folder != self._folder:
+            newer = LearnedPolicy(folder, self._body)
+            self._policy.close()
+            self._folder, self._policy = folder, newer
+        self._policy.reset(episode)
+
+    def act(self, observation: Observation, subtask: Subtask, instruction: str) -> Float32:
+        """Return actions, shape (chunk_length, 7)."""
+        return self._policy.act(observation, subtask, instruction)
+
+    def close(self) -> None:
+        """Free the network; a second call does nothing."""
+        self._policy.close()

@@ -16,12 +16,14 @@ from structrl_ros.models.policies.flow import FlowConfig
 from structrl_ros.models.policies.proprioception import PROPRIOCEPTION
 from structrl_ros.models.policies.registry import make_policy as make_network
 from structrl_ros.nodes.policies import LearnedPolicy
+from structrl_ros.nodes.policies import ShippedDiffusion
 from structrl_ros.nodes.policies import check_policy
 from structrl_ros.nodes.policies import make_policy
 from structrl_ros.nodes.policies import shipped_checkpoint
 from structrl_ros.params.policy import PolicyParameters
 from structrl_ros.sim.registry import default_task
 from structrl_ros.sim.registry import make_body
+from structrl_ros.types import Episode
 from structrl_ros.types import Observation
 from structrl_ros.types import Proprioception
 from structrl_ros.types import Subtask
@@ -139,10 +141,46 @@ def test_body_without_a_shipped_policy_is_told_which_have_one():
         shipped_checkpoint('kinematic')
 
 
-def test_the_shipped_diffusion_policy_acts_on_pictures_it_was_trained_for():
+@pytest.mark.parametrize(
+    ('task', 'name'),
+    [
+        ('', 'diffusion_libero'),
+        ('long/0', 'diffusion_libero'),
+        ('long/4', 'diffusion_libero_long_4'),
+        ('libero_10/6', 'diffusion_libero_long_6'),
+    ],
+)
+def test_each_task_has_the_diffusion_policy_that_knows_it(task, name):
+    assert shipped_checkpoint('libero', 'diffusion', task).name == name
+
+
+def test_a_task_without_a_diffusion_policy_is_told_which_have_one():
+    with pytest.raises(
+        CheckpointError, match="task 'long/9'; shipped for: long/0, long/4, long/6"
+    ):
+        shipped_checkpoint('libero', 'diffusion', 'long/9')
+
+
+def test_the_diffusion_policy_of_the_episodes_task_acts():
+    policy = ShippedDiffusion('libero')
+    episode = Episode(0, 1, False, 'libero', 'long/4', 'put the mugs on the plates', 0, 0)
+    measured = policy.spec.measured
+    policy.reset(episode)
+    assert policy.spec.measured != measured
+    assert 'task 4' in policy.spec.measured[0].label
+    with pytest.raises(CheckpointError, match='no diffusion policy is shipped'):
+        policy.reset(dataclasses.replace(episode, task='long/9'))
+    policy.close()
+
+
+def test_the_shipped_diffusion_policies_are_small():
     folder = shipped_checkpoint('libero', 'diffusion')
-    assert sum(path.stat().st_size for path in folder.iterdir()) < 15e6
-    policy = LearnedPolicy(folder, 'libero')
+    files = folder.parent.glob('diffusion_libero*/*')
+    assert sum(path.stat().st_size for path in files) < 15e6
+
+
+def test_the_shipped_diffusion_policy_acts_on_pictures_it_was_trained_for():
+    policy = LearnedPolicy(shipped_checkpoint('libero', 'diffusion'), 'libero')
     assert policy.spec.roles == ('head', 'left_wrist')
     assert not policy.spec.privileged
     assert policy.spec.measured[0].episodes >= 30
