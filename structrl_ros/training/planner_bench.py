@@ -130,11 +130,7 @@ def run_seed(
     """
     rows = read_split(leap, 'train', ('plan',))
     result = folder / RESULT
-    about = {
-        'seed': seed,
-        'set_sha256': hashlib.sha256(split_path(leap, 'train').read_bytes()).hexdigest(),
-        'plan': json.loads(json.dumps({**_SHARED, **dataclasses.asdict(plan)})),
-    }
+    about = _about(leap, seed, plan)
     if result.is_file():
         document = json.loads(result.read_text(encoding='utf-8'))
         if {key: document.get(key) for key in about} != about:
@@ -169,6 +165,15 @@ def run_seed(
     with whole_file(result) as new:
         new.write_text(json.dumps(document, indent=1) + '\n', encoding='utf-8')
     return document
+
+
+def _about(leap: Path, seed: int, plan: BenchPlan) -> dict[str, Any]:
+    """Return what the numbers of a seed depend on."""
+    return {
+        'seed': seed,
+        'set_sha256': hashlib.sha256(split_path(leap, 'train').read_bytes()).hexdigest(),
+        'plan': json.loads(json.dumps({**_SHARED, **dataclasses.asdict(plan)})),
+    }
 
 
 def corpus(rows: list[LeapRow]) -> list[str]:
