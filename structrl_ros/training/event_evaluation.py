@@ -14,6 +14,7 @@ from structrl_ros.errors import DatasetError
 from structrl_ros.errors import StructRLError
 from structrl_ros.evaluation.event_scores import EventCase
 from structrl_ros.evaluation.event_scores import EventScores
+from structrl_ros.evaluation.event_scores import interval_iou
 from structrl_ros.evaluation.event_scores import score_events
 from structrl_ros.learning.eligibility import select_feedback
 from structrl_ros.ports import EventModel
@@ -114,7 +115,7 @@ def first_error(episode: EventEpisode) -> EventReview:
 
 
 def usual_chunk(training: Sequence[EventEpisode]) -> Reviewer:
-    """Return the baseline that takes the median interval of the task in the training split.
+    """Return the baseline that takes, of each task, the interval that fits its training best.
 
     It needs no look at the rollout: what an event model adds is beyond it.
     """
@@ -123,7 +124,7 @@ def usual_chunk(training: Sequence[EventEpisode]) -> Reviewer:
         found = boundary_interval(episode.label, episode.chunks)
         if found is not None:
             known.setdefault(episode.task, []).append(found)
-    usual = {task: np.median(found, axis=0).astype(int) for task, found in known.items()}
+    usual = {task: _best_fit(found) for task, found in known.items()}
 
     def review(episode: EventEpisode) -> EventReview:
         if episode.task not in usual:
@@ -132,6 +133,13 @@ def usual_chunk(training: Sequence[EventEpisode]) -> Reviewer:
         return _guess((first, last), 'the usual chunk of the task')
 
     return review
+
+
+def _best_fit(intervals: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """Return the one of some intervals with the highest mean IoU with all; the earliest wins."""
+    candidates = sorted(set(intervals))
+    scores = [sum(interval_iou(c, i) for i in intervals) for c in candidates]
+    return candidates[int(np.argmax(scores))]
 
 
 def _guess(interval: tuple[int, int], reason: str) -> EventReview:
