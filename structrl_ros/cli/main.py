@@ -13,6 +13,7 @@ from rich.console import Console
 from structrl_ros.cli.bag import bag
 from structrl_ros.cli.bench_grm_rl import bench_grm_rl
 from structrl_ros.cli.bench_learning import bench_learning
+from structrl_ros.cli.bench_mart import bench_mart
 from structrl_ros.cli.bench_planner import bench_planner
 from structrl_ros.cli.bench_vlm import bench_vlm
 from structrl_ros.cli.calibrate import calibrate
@@ -51,6 +52,7 @@ bench = typer.Typer(
 )
 bench.command('learning')(bench_learning)
 bench.command('grm-rl')(bench_grm_rl)
+bench.command('mart')(bench_mart)
 bench.command('planner')(bench_planner)
 bench.command('vlm')(bench_vlm)
 app.add_typer(bench, name='bench')

@@ -14,10 +14,12 @@ from scipy import stats
 
 from structrl_ros.errors import ParameterError
 from structrl_ros.evaluation.comparison import Estimate
+from structrl_ros.evaluation.comparison import detectable_difference
 from structrl_ros.evaluation.comparison import difference_estimate
 from structrl_ros.evaluation.comparison import fisher_p
 from structrl_ros.evaluation.comparison import mean_estimate
 from structrl_ros.evaluation.comparison import overlaps
+from structrl_ros.evaluation.comparison import paired_p
 from structrl_ros.evaluation.comparison import permutation_p
 
 
@@ -94,3 +96,29 @@ def test_ranges_that_touch_overlap():
 def test_what_cannot_be_compared_is_refused_in_a_line(call, line):
     with pytest.raises(ParameterError, match=line):
         call()
+
+
+def test_pairs_are_compared_within_their_seed():
+    first, second = [0.2, 0.6, 1.0, 0.4], [0.1, 0.5, 0.9, 0.3]
+    assert paired_p(first, second) == pytest.approx(2 / 16)
+    assert permutation_p(first, second) > 0.5
+    assert paired_p([1.0, 2.0], [2.0, 1.0]) == 1.0
+    with pytest.raises(ParameterError, match='pairs of 3 and 2 values'):
+        paired_p([1.0, 2.0, 3.0], [1.0, 2.0])
+
+
+def test_what_four_seeds_find_in_four_of_five_tries_by_hand():
+    # Differences 0, 0, 2, 2: deviation 2 / sqrt(3), of the mean 1 / sqrt(3).
+    # t(.975; 3) = 3.182 and t(.8; 3) = .978.
+    found = detectable_difference([0.0, 0.0, 2.0, 2.0], [0.0] * 4)
+    assert found == pytest.approx((3.182446 + 0.978472) / 3**0.5, abs=1e-5)
+
+
+def test_a_paired_t_test_finds_that_difference_in_about_four_of_five_tries():
+    from scipy import stats
+
+    random = np.random.default_rng(0)
+    drawn = random.standard_normal((400, 12))
+    unit = float(stats.t.ppf(0.975, 11) + stats.t.ppf(0.8, 11)) / 12**0.5
+    found = stats.ttest_1samp(drawn + unit, 0.0, axis=1).pvalue < 0.05
+    assert 0.74 <= found.mean() <= 0.90

@@ -28,6 +28,7 @@ from structrl_ros.training.experiments.plan import Cell
 from structrl_ros.training.metrics_log import SECONDS
 from structrl_ros.training.metrics_log import Metrics
 from structrl_ros.training.reward_source import RewardSource
+from structrl_ros.training.rollouts import Rollouts
 from structrl_ros.training.run_directory import RunDirectory
 from structrl_ros.training.run_directory import create_run
 from structrl_ros.training.run_directory import open_run
@@ -37,11 +38,15 @@ from structrl_ros.training.run_request import request_of_document
 from structrl_ros.training.run_trainer import PreparedRun
 from structrl_ros.training.run_trainer import carry_out
 from structrl_ros.training.run_trainer import prepare_run
+from structrl_ros.training.settings import GrpoSettings
+from structrl_ros.training.settings import PracticeSettings
 from structrl_ros.training.settings_document import make_settings
 from structrl_ros.training.shaped_rewards import ShapedRewards
 from structrl_ros.training.shipped_rewards import make_reward
 from structrl_ros.training.start_policy import load_start
 from structrl_ros.training.starts import evaluation_starts
+from structrl_ros.training.starts import practice_starts
+from structrl_ros.world_types import EpisodeStart
 
 #: Metrics of an iteration that are kept, and their names in a curve.
 _CURVE = {
@@ -50,6 +55,8 @@ _CURVE = {
     'rollout/idle_after_reward': 'idle',
     'actor/kl': 'kl',
     'actor/skipped': 'skipped',
+    'feedback/pooled_retained_mass': 'retained',
+    'feedback/pooled_fallbacks': 'fallbacks',
 }
 #: Lanes in which episodes of an evaluation are played.
 _LANES = 128
@@ -116,7 +123,7 @@ def _practise(cell: Cell, start: Path, folder: Path, workers: int) -> Outcome:
     run = _old_run(folder / cell.key) if arm.keep else None
     try:
         if run is None:
-            prepared = prepare_run(_request(cell, start), worlds)
+            prepared = prepare_run(_request(cell, start, folder), worlds)
             if arm.keep:
                 run = create_run(folder / cell.key, prepared.request.document())
         else:
@@ -149,7 +156,32 @@ def _measure_practised(
     assert source is not None
     task = source.source if isinstance(source, ShapedRewards) else source
     outcome = _measure(cell, prepared.policy, make_world, task, curve)
+    if cell.arm.seen:
+        won = _play(cell, prepared.policy, make_world, _practised(cell, prepared)).success
+        outcome = dataclasses.replace(
+            outcome, seen_episodes=len(won), seen_successes=int(won.sum())
+        )
     return dataclasses.replace(outcome, cpu_s=_seconds(rows))
+
+
+def _practised(cell: Cell, prepared: PreparedRun) -> tuple[EpisodeStart, ...]:
+    """Return scenes of the last iterations of practice, each once."""
+    settings = prepared.request.settings
+    assert isinstance(settings, PracticeSettings)
+    size = settings.group_size if isinstance(settings, GrpoSettings) else 1
+    scenes = [
+        start
+        for iteration in range(settings.iterations)
+        for start in practice_starts(
+            settings.tasks,
+            settings.episodes,
+            seed=cell.seed,
+            iteration=iteration,
+            initial_states=settings.initial_states,
+            group_size=size,
+        )[::size]
+    ]
+    return tuple(scenes[-cell.arm.seen :])
 
 
 def _measure(
@@ -161,19 +193,26 @@ def _measure(
 ) -> Outcome:
     arm, evaluation = cell.arm, cell.arm.evaluation
     starts = evaluation_starts((arm.start.task,), evaluation.episodes, seed=evaluation.seed)
-    collector = Collector(make_world, policy)
-    try:
-        rollouts = collector.collect(
-            starts, seed=evaluation.seed, iteration=EVALUATION, explore=evaluation.explore
-        )
-    finally:
-        collector.close()
+    rollouts = _play(cell, policy, make_world, starts)
     stages = shipped_decomposition(arm.start.body, arm.start.task).stage_names
     outcome = outcome_of(rollouts, source(rollouts), stages)
     return dataclasses.replace(outcome, curve=curve)
 
 
-def _request(cell: Cell, start: Path) -> RunRequest:
+def _play(
+    cell: Cell, policy: ChunkPolicy, make_world: MakeWorld, starts: Sequence[EpisodeStart]
+) -> Rollouts:
+    evaluation = cell.arm.evaluation
+    collector = Collector(make_world, policy)
+    try:
+        return collector.collect(
+            starts, seed=evaluation.seed, iteration=EVALUATION, explore=evaluation.explore
+        )
+    finally:
+        collector.close()
+
+
+def _request(cell: Cell, start: Path, folder: Path) -> RunRequest:
     arm = cell.arm
     document: dict[str, Any] = {
         'evaluate_every': 0,
@@ -181,6 +220,8 @@ def _request(cell: Cell, start: Path) -> RunRequest:
         'seed': cell.seed,
         'tasks': [arm.start.task],
     }
+    if arm.copies is not None:
+        document['feedback_from'] = str(folder / Cell(arm.copies, cell.seed).key)
     return RunRequest(
         trainer=arm.trainer,
         body=arm.start.body,

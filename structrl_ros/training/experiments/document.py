@@ -16,6 +16,7 @@ import numpy as np
 from structrl_ros.evaluation.comparison import mean_estimate
 from structrl_ros.models.whole_files import whole_file
 from structrl_ros.training.experiments.outcomes import MEASURES
+from structrl_ros.training.experiments.outcomes import OF_PRACTICE
 from structrl_ros.training.experiments.outcomes import Outcome
 from structrl_ros.training.experiments.outcomes import Outcomes
 from structrl_ros.training.experiments.outcomes import needed_cells
@@ -87,7 +88,7 @@ def _experiment(experiment: Experiment, outcomes: Outcomes) -> JsonObject:
 def _arm(arm: Arm, found: Sequence[Outcome], experiment: Experiment) -> JsonObject:
     measures = {}
     for name in experiment.measures:
-        if name == 'training_success' and not arm.trainer:
+        if name in OF_PRACTICE and not arm.trainer:
             continue
         values = [outcome.measure(name) for outcome in found]
         estimate = mean_estimate(values)

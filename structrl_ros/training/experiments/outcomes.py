@@ -27,7 +27,12 @@ MEASURES: Mapping[str, str] = {
     'steps': 'steps an episode',
     'idle': 'idle chunks after the last payment',
     'training_success': 'success in the last iterations of training',
+    'seen': 'success on scenes of practice',
+    'retained': 'retained weight of failures',
+    'fallbacks': 'failures without a boundary',
 }
+#: Those that only an arm that practises has.
+OF_PRACTICE = ('training_success', 'seen', 'retained', 'fallbacks')
 #: Iterations that `training_success` is the mean of.
 LAST_ITERATIONS = 5
 
@@ -43,8 +48,11 @@ class Outcome:
         premature: Episodes in which a name of the last stage came true before all earlier ones.
         steps: Low-level steps an episode, mean.
         idle: Chunks after the last payment, mean; without any payment all chunks are.
-        curve: By name, one number an iteration of training: success, return, idle, kl.
+        curve: By name, one number an iteration of training: success, return, idle, kl, and with
+            GRPO `retained` and `fallbacks`, pooled over all updates so far.
         cpu_s: CPU seconds of training and evaluation, those of worker processes too.
+        seen_episodes: Of the evaluation in scenes of the practice.
+        seen_successes: Of them.
     """
 
     episodes: int
@@ -55,12 +63,19 @@ class Outcome:
     idle: float
     curve: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
     cpu_s: float = 0.0
+    seen_episodes: int = 0
+    seen_successes: int = 0
 
     def measure(self, name: str) -> float:
         """Return one of `MEASURES`."""
         if name == 'training_success':
             last = [v for v in self.curve.get('success', ()) if v is not None][-LAST_ITERATIONS:]
             return sum(last) / len(last) if last else 0.0
+        if name == 'seen':
+            return self.seen_successes / self.seen_episodes if self.seen_episodes else 0.0
+        if name in ('retained', 'fallbacks'):
+            told = [v for v in self.curve.get(name, ()) if v is not None]
+            return told[-1] if told else float(name == 'retained')
         if name in ('success', 'premature'):
             return (self.successes if name == 'success' else self.premature) / self.episodes
         return float(getattr(self, name))

@@ -83,6 +83,8 @@ class Arm:
         beta_r: Scale of a progress reward; None matches it on rollouts of the start.
         seeds: How many, where it is not the experiment's number.
         keep: Whether the run is kept on the disk, so that a stopped one goes on.
+        copies: Arm whose run with the same seed is read as `feedback_from`; it must be kept.
+        seen: Scenes of the practice that the result is measured in as well.
     """
 
     name: str
@@ -97,12 +99,17 @@ class Arm:
     beta_r: float | None = None
     seeds: int | None = None
     keep: bool = False
+    copies: Arm | None = None
+    seen: int = 0
 
     def document(self) -> JsonObject:
         """Return everything that its numbers depend on, the name apart."""
         document = asdict(self)
-        for key in ('name', 'keep', 'seeds', *(() if self.shaping else ('shaping',))):
+        later = [key for key in ('shaping', 'copies', 'seen') if not document[key]]
+        for key in ('name', 'keep', 'seeds', *later):
             del document[key]
+        if self.copies is not None:
+            document['copies'] = self.copies.document()
         del document['start']['name']
         return document
 

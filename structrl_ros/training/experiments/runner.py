@@ -63,9 +63,13 @@ class Runner:
         starts = self.starts([cell.arm.start for cell in cells.values()])
         folder = self.folder / CELLS
         folder.mkdir(parents=True, exist_ok=True)
-        if self.processes == 1:
-            return dict(self._one_by_one(cells, starts, folder))
-        return dict(self._side_by_side(cells, starts, folder))
+        carry_out = self._one_by_one if self.processes == 1 else self._side_by_side
+        copies = {key: cell for key, cell in cells.items() if cell.arm.copies is not None}
+        originals = {key: cell for key, cell in cells.items() if key not in copies}
+        return {
+            **dict(carry_out(originals, starts, folder)),
+            **dict(carry_out(copies, starts, folder)),
+        }
 
     def starts(self, recipes: Sequence[StartRecipe]) -> dict[str, Path]:
         """Return the run directory of every start by its folder's name, trained if need be."""

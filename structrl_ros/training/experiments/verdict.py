@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from structrl_ros.evaluation.comparison import Estimate
+from structrl_ros.evaluation.comparison import detectable_difference
 from structrl_ros.evaluation.comparison import difference_estimate
 from structrl_ros.evaluation.comparison import mean_estimate
+from structrl_ros.evaluation.comparison import paired_p
 from structrl_ros.evaluation.comparison import permutation_p
 from structrl_ros.training.experiments.outcomes import Outcomes
 
@@ -85,6 +87,22 @@ def reported(outcomes: Outcomes, first: str, second: str, measure: str = 'succes
     if len(a) > 1:
         found += f', p = {permutation_p(a, b):.3f}'
     return Claim(f'{first} against {second}, {measure}', found, None)
+
+
+def paired(outcomes: Outcomes, first: str, second: str, measure: str = 'success') -> Claim:
+    """Report the mean difference of two arms over the seeds that both have.
+
+    Runs with one seed share their start, the scenes that they practise and, up to the first
+    update, all that they draw. With two seeds or more it also tells the smallest difference that
+    a t test on so many seeds finds in four of five tries.
+    """
+    rows = zip(outcomes.values(first, measure), outcomes.values(second, measure), strict=False)
+    a, b = (list(column) for column in zip(*rows, strict=True))
+    found = show(mean_estimate([x - y for x, y in zip(a, b, strict=True)]), sign=True)
+    if len(a) > 1:
+        least = detectable_difference(a, b)
+        found += f', p = {paired_p(a, b):.3f}, {len(a)} seeds find {least:.3f} or more'
+    return Claim(f'{first} against {second}, {measure}, paired', found, None)
 
 
 def show(estimate: Estimate, *, sign: bool = False, digits: int = 3) -> str:
