@@ -83,7 +83,7 @@ class MartBench:
     evaluation_episodes: int = 256
     seen: int = 256
     start_episodes: int = 512
-    gradient_groups: int = 256
+    gradient_groups: int = 128
     arms: tuple[str, ...] = tuple(FEEDBACK)
 
     def experiments(self) -> tuple[Experiment, ...]:
