@@ -17,6 +17,8 @@ from structrl_ros.types import ActionChunk
 from structrl_ros.types import Float32
 from structrl_ros.types import Float64
 
+#: Source whose rows are served as they are: a fade at every seam would lag behind the hand.
+UNBLENDED = 'teleop'
 #: The first tick of a chunk may come this share of a period before the row that it serves.
 EARLY_SHARE = 0.1
 
@@ -185,7 +187,12 @@ class ChunkSchedule:
         if first >= len(new.rows):
             return  # all of it has passed: what runs goes on
         self._running = new
-        if old is None or self._whole or old.rows.shape[1] != new.rows.shape[1]:
+        if (
+            new.chunk.source == UNBLENDED
+            or old is None
+            or self._whole
+            or old.rows.shape[1] != new.rows.shape[1]
+        ):
             return
         if old.index(now_ns) >= len(old.rows):
             return

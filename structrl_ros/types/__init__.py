@@ -35,6 +35,7 @@ from structrl_ros.types.observation import Observation
 from structrl_ros.types.observation import Predicates
 from structrl_ros.types.observation import Proprioception
 from structrl_ros.types.observation import SimulatorState
+from structrl_ros.types.operator import OperatorCommand
 from structrl_ros.types.plan import FailedAttempt
 from structrl_ros.types.plan import Judgement
 from structrl_ros.types.plan import Plan
@@ -73,6 +74,7 @@ __all__ = [
     'Judgement',
     'MeasuredRate',
     'Observation',
+    'OperatorCommand',
     'Plan',
     'PlanRequest',
     'PolicySpec',

@@ -12,6 +12,7 @@ from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import PoseStamped
+from geometry_msgs.msg import TwistStamped
 from geometry_msgs.msg import WrenchStamped
 from rclpy.duration import Duration
 from rclpy.qos import DurabilityPolicy
@@ -23,6 +24,7 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo
 from sensor_msgs.msg import Image
 from sensor_msgs.msg import JointState
+from sensor_msgs.msg import Joy
 from std_msgs.msg import Bool
 from std_msgs.msg import Float64
 from std_msgs.msg import Header
@@ -85,6 +87,8 @@ _TABLE: Mapping[str, _Row] = {
     topics.REWARD: _counted(Reward),
     topics.PROGRESS: _counted(Progress),
     topics.INTERVENTION: _counted(Intervention),
+    topics.TELEOP_TWIST: _sensor(TwistStamped, 5),
+    topics.TELEOP_JOY: _sensor(Joy, 5),
     topics.HEARTBEAT: _Row(Header, 1, 1, subscribe_reliable=False),
     topics.EMERGENCY_STOP_SIGNAL: _Row(Bool, 10, 10),
     topics.PRIVILEGED_STATE: _Row(SimulatorState, 5, 5),
