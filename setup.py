@@ -16,6 +16,7 @@ NODES = (
     'camera_node',
     'arm_node',
     'mirror_node',
+    'teleop_node',
     'overlay_node',
     'evaluator_node',
 )
