@@ -146,11 +146,7 @@ class ShippedDiffusion:
         self._body = body
         self._folder = shipped_checkpoint(body, 'diffusion')
         self._policy = LearnedPolicy(self._folder, body)
-
-    @property
-    def spec(self) -> PolicySpec:
-        """What the present one needs and gives."""
-        return self._policy.spec
+        self.spec: PolicySpec = self._policy.spec
 
     def reset(self, episode: Episode) -> None:
         """Take the policy of the episode's task.
@@ -162,7 +158,7 @@ class ShippedDiffusion:
         if folder != self._folder:
             newer = LearnedPolicy(folder, self._body)
             self._policy.close()
-            self._folder, self._policy = folder, newer
+            self._folder, self._policy, self.spec = folder, newer, newer.spec
         self._policy.reset(episode)
 
     def act(self, observation: Observation, subtask: Subtask, instruction: str) -> Float32:
