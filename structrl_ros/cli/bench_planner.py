@@ -38,7 +38,7 @@ def bench_planner(
 ) -> None:
     """Reward, R_bm and exact match of a tiny Qwen2.5-VL on held-out tasks, before and after GRPO.
 
-    Example: [bold]structrl data leap sets/leap --tabletop 6 --plans 40; structrl bench planner
+    Example: [bold]structrl data leap sets/leap --tabletop 12 --libero 3; structrl bench planner
     sets/leap[/]
     """
     import torch
