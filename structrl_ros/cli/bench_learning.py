@@ -108,9 +108,13 @@ class LearningRequest:
     @property
     def command(self) -> str:
         """See `BenchRequest`."""
-        words = ['structrl bench learning']
+        return self.typed('learning', ())
+
+    def typed(self, bench: str, more: tuple[str, ...]) -> str:
+        """Return the command of a bench with this request, and more words before its seeds."""
+        words = [f'structrl bench {bench}']
         words += [f'--{name}' for name in ('quick', 'mujoco') if getattr(self, name)]
-        words += [f'--only {name}' for name in self.only]
+        words += [*(f'--only {name}' for name in self.only), *more]
         return ' '.join([*words, *([f'--seeds {self.seeds}'] if self.seeds else [])])
 
 

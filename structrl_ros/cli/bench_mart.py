@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from structrl_ros.cli.bench_learning import LearningRequest
 from structrl_ros.cli.bench_learning import run_experiments
 from structrl_ros.types import JsonObject
 
@@ -22,30 +23,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MartRequest:
+class MartRequest(LearningRequest):
     """What is asked for; the fields are the options of the command."""
 
-    out: Path
-    quick: bool = False
-    mujoco: bool = False
-    only: tuple[str, ...] = ()
     arms: tuple[str, ...] = ()
-    seeds: int | None = None
-    workers: int = 1
-
-    @property
-    def is_slow_body(self) -> bool:
-        """Whether the processes step the bodies of one run, instead of a run each."""
-        return self.mujoco
 
     @property
     def command(self) -> str:
-        """What one types to get it, the folder and the workers apart."""
-        words = ['structrl bench mart']
-        words += [f'--{name}' for name in ('quick', 'mujoco') if getattr(self, name)]
-        words += [f'--only {name}' for name in self.only]
-        words += [f'--arm {shlex.quote(name)}' for name in self.arms]
-        return ' '.join([*words, *([f'--seeds {self.seeds}'] if self.seeds else [])])
+        """See `BenchRequest`."""
+        return self.typed('mart', tuple(f'--arm {shlex.quote(name)}' for name in self.arms))
 
 
 def bench_mart(
