@@ -9,9 +9,9 @@ from pathlib import Path
 
 from structrl_ros.learning.eligibility import select_feedback
 from structrl_ros.models.whole_files import whole_file
+from structrl_ros.training.claimed_folder import SETTINGS
 from structrl_ros.training.event_episode import SPLITS
 from structrl_ros.training.event_episode import EventEpisode
-from structrl_ros.training.event_set import SETTINGS
 
 _MEANINGS = """
 ## Columns

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,15 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from structrl_ros.errors import DatasetError
-from structrl_ros.errors import ParameterError
 from structrl_ros.models.whole_files import whole_file
 from structrl_ros.recording.lerobot.tables import read_table
+from structrl_ros.training.claimed_folder import claim
 from structrl_ros.training.event_episode import SPLITS
 from structrl_ros.training.event_episode import EventEpisode
 
 #: Of the layout.
 VERSION = 1
-SETTINGS = 'settings.json'
 PARTS = 'parts'
 DATA = 'data'
 
@@ -52,22 +50,7 @@ def claim_set(folder: Path, settings: dict[str, Any]) -> None:
         ParameterError: If it holds something else, or was made with others.
         CheckpointError: If it cannot be written.
     """
-    path = folder / SETTINGS
-    wanted = {'version': VERSION, **settings}
-    if path.is_file():
-        found = _document(path)
-        differing = [key for key in wanted if found.get(key) != wanted[key]]
-        if differing:
-            key = differing[0]
-            raise ParameterError(
-                f'{folder} was made with {key} {found.get(key)!r}, now {wanted[key]!r}; allowed: '
-                'the same, or a new folder'
-            )
-        return
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ParameterError(f'{folder}: not empty and no set of events; allowed: a new folder')
-    with whole_file(path) as new:
-        new.write_text(f'{json.dumps(wanted, indent=1)}\n', encoding='utf-8')
+    claim(folder, {'version': VERSION, **settings}, 'set of events')
 
 
 def part_path(folder: Path, name: str) -> Path:
@@ -152,11 +135,3 @@ def _episode(row: dict[str, Any], path: Path) -> EventEpisode:
     if not is_whole:
         raise DatasetError(f'{path}: {episode.id} is not whole; make the set again')
     return episode
-
-
-def _document(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_text(encoding='utf-8'))
-    except (OSError, ValueError) as error:
-        raise ParameterError(f'{path} cannot be read: {error}') from None
-    return found if isinstance(found, dict) else {}

@@ -7,7 +7,6 @@ would mix them. A file is there whole or not at all.
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,14 +15,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from structrl_ros.errors import DatasetError
-from structrl_ros.errors import ParameterError
 from structrl_ros.models.whole_files import whole_file
 from structrl_ros.recording.lerobot.tables import read_table
+from structrl_ros.training.claimed_folder import claim
 from structrl_ros.training.leap_episode import SkillEpisode
 
 VERSION = 1
 EPISODES = 'episodes'
-SETTINGS = 'settings.json'
 
 _WORDS = {'objects', 'phrases', 'roles'}
 _FRAMES = {'boundaries', 'middle_frames'}
@@ -37,27 +35,7 @@ def claim_folder(folder: Path, settings: dict[str, Any]) -> None:
         ParameterError: If it holds something else, or was made with others.
         CheckpointError: If it cannot be written.
     """
-    path = folder / SETTINGS
-    wanted = {'version': VERSION, **settings}
-    if path.is_file():
-        try:
-            found = json.loads(path.read_text(encoding='utf-8'))
-        except ValueError as error:
-            raise ParameterError(f'{path} is no JSON: {error}') from None
-        differing = [k for k in wanted if not isinstance(found, dict) or found.get(k) != wanted[k]]
-        if differing:
-            got = found.get(differing[0]) if isinstance(found, dict) else found
-            raise ParameterError(
-                f'{folder} was made with {differing[0]} {got!r}, now {wanted[differing[0]]!r}; '
-                'allowed: the same, or a new folder'
-            )
-        return
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ParameterError(
-            f'{folder}: not empty and no LEAP set; allowed: a new or empty folder'
-        )
-    with whole_file(path) as new:
-        new.write_text(json.dumps(wanted, indent=1) + '\n', encoding='utf-8')
+    claim(folder, {'version': VERSION, **settings}, 'LEAP set')
 
 
 def episode_path(folder: Path, name: str) -> Path:
