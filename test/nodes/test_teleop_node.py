@@ -21,6 +21,9 @@ from body_harness import start_node  # noqa: E402
 from geometry_msgs.msg import TwistStamped  # noqa: E402
 from sensor_msgs.msg import Joy  # noqa: E402
 
+from structrl_ros.params.graph import load_graph  # noqa: E402
+from structrl_ros.sim.registry import BODIES  # noqa: E402
+from structrl_ros.sim.registry import make_body  # noqa: E402
 from structrl_ros.types import ActionChunk  # noqa: E402
 from structrl_ros.types import ChunkDone  # noqa: E402
 from structrl_ros.types import Episode  # noqa: E402
@@ -32,6 +35,16 @@ from structrl_ros.wire.chunk_codecs import intervention_from_message  # noqa: E4
 pytestmark = pytest.mark.ros
 
 SOUP = 'kinematic/soup_in_basket'
+
+
+@pytest.mark.parametrize('body', BODIES)
+def test_the_graph_gives_teleop_the_rate_of_the_body(body):
+    pytest.importorskip('mujoco')
+    graph = load_graph('deploy', {'body': body, 'teleop': 'true'})
+    node = next(node for node in graph.nodes if node.name == 'teleop_node')
+    made = make_body(body)
+    assert node.parameters['control_rate_hz'] == made.spec.control_rate_hz
+    made.close()
 
 
 class Operator:
