@@ -8,12 +8,16 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from structrl_ros.control.action_limiter import ROTATION_SCALE_RAD
+from structrl_ros.control.action_limiter import TRANSLATION_SCALE_M
 from structrl_ros.errors import ParameterError
 from structrl_ros.types import Float32
 from structrl_ros.types import Float64
 from structrl_ros.types import OperatorCommand
 
 Frame = Literal['base', 'tool']
+#: What 1 is of an action on each axis, in a control period: m and rad, shape (6,).
+LARGEST_STEP = np.repeat([TRANSLATION_SCALE_M, ROTATION_SCALE_RAD], 3)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from structrl_ros.control.operator_motion import MotionScale
@@ -109,12 +111,7 @@ class TeleopDesk:
             return
         rotation = np.eye(3) if self._pose is None else matrix_from_quaternion(self._pose[1][3:])
         if tool:
-            scale = MotionScale(
-                translation=scale.translation,
-                rotation=scale.rotation,
-                dead_zone=scale.dead_zone,
-                frame='tool',
-            )
+            scale = replace(scale, frame='tool')
         self._action = operator_action(command, scale, rotation, self._gripper)
         self._gripper = float(self._action[-1])
 

@@ -21,6 +21,7 @@ from rclpy.node import Node
 
 from structrl_ros.console.live_state import LiveState
 from structrl_ros.control.gamepad import gamepad_reading
+from structrl_ros.control.operator_motion import LARGEST_STEP
 from structrl_ros.control.operator_motion import MotionScale
 from structrl_ros.control.takeover import Control
 from structrl_ros.control.teleop_desk import TeleopDesk
@@ -52,8 +53,6 @@ from structrl_ros.wire.teleop_codecs import joy_from_message
 from structrl_ros.wire.teleop_codecs import twist_from_message
 
 TWIST = 'twist'
-#: What 1 is of an action, for velocities: m and rad in a control period.
-_LARGEST = np.repeat([0.05, 0.5], 3)
 _PLAIN = MotionScale(translation=1.0, rotation=1.0, dead_zone=0.0)
 
 
@@ -69,7 +68,7 @@ class TeleopNode(Node):
         super().__init__('teleop_node', **options)
         p = declare(self, TeleopParameters)
         self._desk = TeleopDesk(p.rules(), p.control_rate_hz, lockstep=p.lockstep)
-        self._scale, self._shares = p.scale(), _LARGEST * p.control_rate_hz
+        self._scale, self._shares = p.scale(), LARGEST_STEP * p.control_rate_hz
         self._body_clock, self._state = RosClock(self), LiveState()
         self._operator = RosOperator(self, self._state, lambda: None)
         self._down: frozenset[str] = frozenset()
